@@ -1,0 +1,21 @@
+from evalsets.models.chunks import Chunk, ChunkRevision
+from evalsets.models.evalset import EvalSet, Member, default_scale
+from evalsets.models.events import Event
+from evalsets.models.imports import ImportedFile
+from evalsets.models.jobs import Job, Upload
+from evalsets.models.questions import Question
+from evalsets.models.users import User
+
+__all__ = [
+    "Chunk",
+    "ChunkRevision",
+    "EvalSet",
+    "Event",
+    "ImportedFile",
+    "Job",
+    "Member",
+    "Question",
+    "Upload",
+    "User",
+    "default_scale",
+]

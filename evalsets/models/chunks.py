@@ -1,0 +1,85 @@
+"""Chunks and the revisions of their texts.
+
+A chunk may be known by its ID alone: a run or a qrels file named it before its text arrived. The text that arrives
+first is revision 1, so a judgment imported before it belongs to revision 1. Another text under the same ID is the
+next revision; judgments stay with the revision that was read.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from evalsets.models.evalset import EvalSet
+
+
+class Chunk(models.Model):
+    """One independently retrievable passage with a stable ID."""
+
+    # Four bytes: rankings and pools hold millions of these in arrays.
+    id = models.AutoField(primary_key=True)
+    evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="chunks")
+    external_id = models.CharField(max_length=512, db_collation="C")
+    revision = models.PositiveSmallIntegerField(
+        db_default=1, default=1, help_text="Number of the current revision."
+    )
+    has_text = models.BooleanField(db_default=False, default=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["external_id"]
+        constraints = [
+            models.UniqueConstraint(fields=["evalset", "external_id"], name="chunk_id_twice_in_evalset"),
+            models.CheckConstraint(condition=~models.Q(external_id=""), name="chunk_without_id"),
+            models.CheckConstraint(
+                condition=models.Q(has_text=True) | models.Q(revision=1), name="chunk_revised_without_text"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+    def get_absolute_url(self) -> str:
+        return reverse("labels:chunk", args=[self.evalset.slug, self.pk])
+
+
+class ChunkRevision(models.Model):
+    """One text of a chunk, as it was from one import on until the next revision. Never changed."""
+
+    chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="revisions")
+    number = models.PositiveSmallIntegerField()
+    title = models.TextField(blank=True)
+    text = models.TextField()
+    text_hash = models.CharField(max_length=64, help_text="SHA-256 of title and text.")
+    doc_id = models.TextField(blank=True, db_collation="C", help_text="Parent document.")
+    url = models.TextField(blank=True)
+    start = models.PositiveIntegerField(null=True, blank=True, help_text="First character in the parent.")
+    end = models.PositiveIntegerField(null=True, blank=True, help_text="One past the last character.")
+    effective_from = models.DateField(null=True, blank=True)
+    effective_to = models.DateField(null=True, blank=True, help_text="The last day it holds.")
+    scope = models.TextField(blank=True, help_text="Permission scope that may see the chunk.")
+    source_revision = models.TextField(blank=True, help_text="The revision's name where it came from.")
+    metadata = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["chunk", "number"]
+        indexes = [models.Index(fields=["doc_id", "start"], name="revision_by_document")]
+        constraints = [
+            models.UniqueConstraint(fields=["chunk", "number"], name="revision_number_twice"),
+            models.CheckConstraint(condition=models.Q(number__gte=1), name="revision_number_below_one"),
+            models.CheckConstraint(
+                condition=models.Q(start__isnull=True) | models.Q(end__gte=models.F("start")),
+                name="revision_span_backwards",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(effective_from__isnull=True)
+                | models.Q(effective_to__isnull=True)
+                | models.Q(effective_to__gte=models.F("effective_from")),
+                name="revision_period_backwards",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chunk.external_id} (revision {self.number})"
