@@ -95,6 +95,18 @@ class Server(ABC):
                     self._start_keeper()
             self.wait_until_it_answers()
 
+    def release(self) -> None:
+        """Be a user no longer. Where nobody else is one, returns once the server has stopped."""
+        with self._joining:
+            if self._users is None:
+                return
+            is_last = try_lock(self._users, fcntl.LOCK_EX)
+            os.close(self._users)
+            self._users = None
+            deadline = time.monotonic() + PATIENCE
+            while is_last and self.is_kept() and time.monotonic() < deadline:
+                time.sleep(0.05)
+
     def is_kept(self) -> bool:
         """Whether a keeper looks after the server."""
         try:
