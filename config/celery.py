@@ -1,4 +1,7 @@
-"""The Celery application. State lives in the Job rows, so there is no result backend and a lost broker loses nothing."""
+"""The Celery application.
+
+State lives in the Job rows, so there is no result backend, and a lost broker loses nothing.
+"""
 
 import os
 

@@ -2,6 +2,8 @@
 
 import os
 from pathlib import Path
+from typing import Any
+from typing import Any
 
 import dj_database_url
 from csp.constants import NONE, SELF
@@ -33,6 +35,7 @@ FAIRPOOL_HOME = Path(os.environ.get("FAIRPOOL_HOME") or BASE_DIR / "var").resolv
 # With DATABASE_URL the product runs on servers that exist; without it, it brings its own.
 DATABASE_URL = os.environ.get("DATABASE_URL", "")
 EMBEDDED = not DATABASE_URL
+DATABASES: dict[str, Any]
 if EMBEDDED:
     from config import embedded
 
@@ -40,7 +43,7 @@ if EMBEDDED:
     REDIS_URL = os.environ.get("REDIS_URL") or embedded.redis_url(FAIRPOOL_HOME)
     SECRET_KEY = os.environ.get("SECRET_KEY") or embedded.secret_key(FAIRPOOL_HOME)
 else:
-    DATABASES = {"default": dj_database_url.parse(DATABASE_URL)}
+    DATABASES = {"default": dict(dj_database_url.parse(DATABASE_URL))}
     REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
     SECRET_KEY = os.environ.get("SECRET_KEY", "")
     if not SECRET_KEY:
@@ -192,7 +195,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or FAIRPOOL_HOME / "static")
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = Path(os.environ.get("UPLOAD_ROOT") or FAIRPOOL_HOME / "uploads")
-STORAGES = {
+STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"

@@ -1,3 +1,26 @@
-from django.urls import URLPattern, URLResolver
+"""Addresses. Everything of an eval set lies under e/<slug>/; each app brings its own part."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.contrib.auth import views as auth_views
+from django.urls import include, path
+from django.urls.resolvers import URLPattern, URLResolver
+
+from config import views
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", views.my_work, name="my-work"),
+    path("sign-in/", views.SignIn.as_view(), name="sign-in"),
+    path("sign-out/", auth_views.LogoutView.as_view(), name="sign-out"),
+    path("password/", views.PasswordChange.as_view(), name="password-change"),
+    path("health/", views.health, name="health"),
+    path("evalsets/new/", views.evalset_new, name="evalset-new"),
+    path("e/<slug:slug>/", views.evalset_home, name="evalset-home"),
+    path("e/<slug:slug>/", include("evalsets.urls")),
+    path("e/<slug:slug>/", include("judging.urls")),
+    path("e/<slug:slug>/", include("labels.urls")),
+    path("e/<slug:slug>/", include("scoring.urls")),
+]
+
+handler400 = "config.views.bad_request"
+handler403 = "config.views.forbidden"
+handler404 = "config.views.not_found"
+handler500 = "config.views.server_error"

@@ -8,9 +8,10 @@ import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.utils.timezone
-import evalsets.models.evalset
 from django.conf import settings
 from django.db import migrations, models
+
+import evalsets.models.evalset
 
 
 class Migration(migrations.Migration):

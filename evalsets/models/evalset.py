@@ -116,6 +116,9 @@ class EvalSet(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def get_absolute_url(self) -> str:
+        return reverse("evalset-home", args=[self.slug])
+
     def clean(self) -> None:
         if self.threshold and self.scale and self.threshold > self.max_grade:
             raise ValidationError(
@@ -123,9 +126,6 @@ class EvalSet(models.Model):
                     "threshold": f"The highest grade of the scale is {self.max_grade}; nothing would be relevant."
                 }
             )
-
-    def get_absolute_url(self) -> str:
-        return reverse("evalset-home", args=[self.slug])
 
     @property
     def grades(self) -> range:

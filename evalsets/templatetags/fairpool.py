@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
-from django import template
+from typing import Any
+
+from django import forms, template
+from django.forms import BoundField
+from django.template import Context
+from django.urls import NoReverseMatch, reverse
+from django.utils.safestring import SafeString
+
+from evalsets.models import EvalSet, Member
 
 register = template.Library()
+
+_LEAD, _ASSESSOR, _VIEWER = Member.Role.LEAD, Member.Role.ASSESSOR, Member.Role.VIEWER
+
+# The sections of an eval set: address name, label, and the roles that may open it.
+SECTIONS: list[tuple[str, str, set[str]]] = [
+    ("evalset-home", "Home", {_LEAD, _ASSESSOR, _VIEWER}),
+    ("labels:question-list", "Questions", {_LEAD, _VIEWER}),
+    ("labels:chunk-list", "Chunks", {_LEAD, _VIEWER}),
+    ("labels:system-list", "Systems", {_LEAD, _VIEWER}),
+    ("judging:import", "Import", {_LEAD}),
+    ("judging:pool-list", "Pools", {_LEAD, _VIEWER}),
+    ("judging:batch-list", "Batches", {_LEAD, _ASSESSOR, _VIEWER}),
+    ("labels:release-list", "Releases", {_LEAD, _ASSESSOR, _VIEWER}),
+    ("scoring:score-list", "Scores", {_LEAD, _VIEWER}),
+    ("evalsets:job-list", "Jobs", {_LEAD}),
+    ("evalsets:member-list", "Members", {_LEAD}),
+    ("evalsets:settings", "Settings", {_LEAD}),
+    ("evalsets:audit", "Audit", {_LEAD}),
+]
 
 
 @register.filter
@@ -29,3 +56,51 @@ def duration(seconds: float | None) -> str:
     if seconds < 90 * 60:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+@register.filter
+def bootstrap(field: BoundField) -> SafeString:
+    """A form field with Bootstrap's classes and, where its input is wrong, marked for screen readers."""
+    widget = field.field.widget
+    if isinstance(widget, forms.CheckboxInput):
+        css = "form-check-input"
+    elif isinstance(widget, (forms.RadioSelect, forms.CheckboxSelectMultiple)):
+        css = "form-check-input me-1"
+    elif isinstance(widget, forms.Select):
+        css = "form-select"
+    else:
+        css = "form-control"
+    return field.as_widget(attrs={"class": css + (" is-invalid" if field.errors else "")})
+
+
+@register.inclusion_tag("includes/grade.html")
+def grade(value: int | None, evalset: EvalSet) -> dict[str, Any]:
+    """A grade as one hue plus its digit; None, unjudged, is an open ring and never a zero."""
+    if value is None:
+        return {"value": None}
+    steps = {0: "grade-low", evalset.max_grade: "grade-high"}
+    middle = "grade-1" if value * 2 < evalset.max_grade else "grade-2"
+    return {"value": value, "css": steps.get(value, middle), "name": evalset.grade_name(value)}
+
+
+@register.inclusion_tag("includes/evalset_nav.html", takes_context=True)
+def evalset_nav(context: Context) -> dict[str, Any]:
+    """The sections of an eval set that the reader's role may open; the one they are in is marked."""
+    request, evalset = context["request"], context["evalset"]
+    links = []
+    for url_name, label, roles in SECTIONS:
+        if request.role not in roles:
+            continue
+        try:
+            url = reverse(url_name, args=[evalset.slug])
+        except NoReverseMatch:
+            continue
+        here = request.path == url if url_name == "evalset-home" else request.path.startswith(url)
+        links.append({"url": url, "label": label, "here": here})
+    return {"links": links}
+
+
+@register.filter
+def heat(share: float | None) -> int:
+    """The step, 0 to 10, of a share from 0 to 1: for the class heat-N of a table cell."""
+    return 0 if share is None else max(0, min(10, round(share * 10)))

@@ -1,0 +1,99 @@
+"""Pages that stand outside or above the apps: sign in, my work, an eval set's home, errors."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import views as auth_views
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.db import connection
+from django.db.utils import OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.views.decorators.http import require_GET, require_http_methods
+
+from config.home import evalset_overview
+from evalsets import access
+from evalsets.access import AuthedRequest
+from evalsets.errors import BadInput
+from evalsets.forms import EvalSetForm
+from evalsets.models import EvalSet, Member
+from evalsets.services.evalsets import create_evalset
+
+
+class SignIn(auth_views.LoginView):
+    template_name = "registration/sign_in.html"
+    redirect_authenticated_user = True
+
+
+class PasswordChange(LoginRequiredMixin, auth_views.PasswordChangeView):
+    template_name = "registration/password_change.html"
+    success_url = reverse_lazy("my-work")
+
+    def form_valid(self, form):  # type: ignore[no-untyped-def]
+        messages.success(self.request, "Your password is changed.")
+        return super().form_valid(form)
+
+
+@require_GET
+def my_work(request: AuthedRequest) -> HttpResponse:
+    """What waits for the reader, and in which eval set."""
+    memberships = Member.objects.filter(user=request.user).select_related("evalset")
+    roles = {item.evalset_id: item.get_role_display() for item in memberships}
+    evalsets = [
+        {"evalset": item, "role": roles.get(item.pk, "Superuser")}
+        for item in EvalSet.objects.visible_to(request.user)
+    ]
+    context = {"evalsets": evalsets}
+    return render(request, "config/my_work.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def evalset_new(request: AuthedRequest) -> HttpResponse:
+    """Anybody who can sign in may make an eval set and then leads it."""
+    form = EvalSetForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            evalset = create_evalset(by=request.user, **form.cleaned_data)
+            messages.success(request, f"{evalset} is made. Bring in its questions first.")
+            return redirect(evalset)
+        except BadInput as error:
+            form.add_error(None, str(error))
+    return render(request, "config/evalset_new.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@require_GET
+@access.member
+def evalset_home(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    context = {"evalset": evalset, "overview": evalset_overview(evalset, request.role)}
+    return render(request, "config/evalset_home.html", context)
+
+
+@require_GET
+@login_not_required
+def health(request: HttpRequest) -> HttpResponse:
+    """200 when the web process can reach its database, else 503."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except OperationalError:
+        return JsonResponse({"status": "the database cannot be reached"}, status=503)
+    return JsonResponse({"status": "ok"})
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "400.html", status=400)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "403.html", {"reason": str(exception)}, status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return render(request, "404.html", status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    # No context processors here: what failed may be what they need.
+    return render(request, "500.html", status=500)

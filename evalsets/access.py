@@ -1,0 +1,62 @@
+"""Who may open which page of an eval set. A stranger to the set is told that there is no such page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django_htmx.middleware import HtmxDetails
+
+from evalsets.models import EvalSet, Member, User
+
+LEAD, ASSESSOR, VIEWER = Member.Role.LEAD, Member.Role.ASSESSOR, Member.Role.VIEWER
+
+
+class AuthedRequest(HttpRequest):
+    """A request of somebody who is signed in, inside an eval set: `role` is their role in it."""
+
+    user: User
+    htmx: HtmxDetails
+    role: Member.Role
+
+
+P = ParamSpec("P")
+EvalSetView = Callable[Concatenate[AuthedRequest, EvalSet, P], HttpResponseBase]
+
+
+def role_in(evalset: EvalSet, user: User) -> Member.Role | None:
+    """The user's role in the eval set, or None for a stranger. A superuser counts as lead."""
+    if user.is_superuser:
+        return LEAD
+    role = Member.objects.filter(evalset=evalset, user=user).values_list("role", flat=True).first()
+    return Member.Role(role) if role else None
+
+
+def _for_roles(*allowed: Member.Role) -> Callable[[EvalSetView[P]], Callable[..., HttpResponseBase]]:
+    def decorate(view: EvalSetView[P]) -> Callable[..., HttpResponseBase]:
+        @wraps(view)
+        def guarded(request: AuthedRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            evalset = get_object_or_404(EvalSet.objects.visible_to(request.user), slug=slug)
+            role = role_in(evalset, request.user)
+            if role not in allowed:
+                names = " or ".join(str(item.label).lower() for item in allowed)
+                raise PermissionDenied(f"This page is for a {names} of {evalset}.")
+            request.role = role
+            return view(request, evalset, *args, **kwargs)
+
+        # The role matrix test reads this: every address must say who may open it.
+        guarded.allowed_roles = allowed  # type: ignore[attr-defined]
+        return guarded
+
+    return decorate
+
+
+lead = _for_roles(LEAD)
+reader = _for_roles(LEAD, VIEWER)
+assessor = _for_roles(LEAD, ASSESSOR)
+member = _for_roles(LEAD, ASSESSOR, VIEWER)

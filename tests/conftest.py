@@ -1,0 +1,169 @@
+"""A small named world.
+
+Alice and Bob assess, Carol leads, Victor views; Mallory leads another eval set and must see nothing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Callable, Sequence
+
+import pytest
+from django.test import Client
+
+from evalsets.models import Chunk, ChunkRevision, EvalSet, Member, Question, User
+from pooling.models import Ranking, Run, System
+
+# A real broker for all tests, a real worker and web server for those that ask.
+pytest_plugins = ["tests.servers"]
+
+PASSWORD = "a long enough password"
+
+
+@pytest.fixture(autouse=True)
+def _plain_static_files(settings) -> None:
+    """Pages name static files as they are: no collectstatic before a test."""
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _uploads_in_a_folder_of_the_test(settings, tmp_path) -> None:
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+
+
+def make_user(username: str, **fields) -> User:
+    return User.objects.create_user(username, password=PASSWORD, first_name=username.capitalize(), **fields)
+
+
+@pytest.fixture
+def evalset(db) -> EvalSet:
+    return EvalSet.objects.create(slug="handbook", name="Support handbook")
+
+
+@pytest.fixture
+def other_evalset(db) -> EvalSet:
+    return EvalSet.objects.create(slug="elsewhere", name="Another team's set")
+
+
+@pytest.fixture
+def alice(evalset) -> User:
+    return _member(evalset, "alice", Member.Role.ASSESSOR)
+
+
+@pytest.fixture
+def bob(evalset) -> User:
+    return _member(evalset, "bob", Member.Role.ASSESSOR)
+
+
+@pytest.fixture
+def carol(evalset) -> User:
+    return _member(evalset, "carol", Member.Role.LEAD)
+
+
+@pytest.fixture
+def victor(evalset) -> User:
+    return _member(evalset, "victor", Member.Role.VIEWER)
+
+
+@pytest.fixture
+def mallory(other_evalset) -> User:
+    return _member(other_evalset, "mallory", Member.Role.LEAD)
+
+
+@pytest.fixture
+def root(db) -> User:
+    return make_user("root", is_superuser=True)
+
+
+def _member(evalset: EvalSet, username: str, role: Member.Role) -> User:
+    user = make_user(username)
+    Member.objects.create(evalset=evalset, user=user, role=role)
+    return user
+
+
+@pytest.fixture
+def client_for() -> Callable[[User | None], Client]:
+    """A client signed in as that user; None is a stranger."""
+
+    def make(user: User | None) -> Client:
+        client = Client()
+        if user is not None:
+            client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return make
+
+
+# Builders: plain functions over rows, for tests that need data and not the way it came in.
+
+
+def make_questions(evalset: EvalSet, *ids: str, **fields) -> list[Question]:
+    """Questions of these IDs; the text of q1 is "What is q1?"."""
+    return [
+        Question.objects.create(evalset=evalset, external_id=qid, **{"text": f"What is {qid}?", **fields})
+        for qid in ids
+    ]
+
+
+def make_chunks(evalset: EvalSet, *ids: str, text: bool = True) -> list[Chunk]:
+    """Chunks of these IDs; with a text "Text of c1." as revision 1 unless `text` is false."""
+    chunks = []
+    for cid in ids:
+        chunk = Chunk.objects.create(evalset=evalset, external_id=cid, has_text=text)
+        if text:
+            add_revision(chunk, f"Text of {cid}.", number=1)
+        chunks.append(chunk)
+    return chunks
+
+
+def add_revision(chunk: Chunk, text: str, *, number: int | None = None, **fields) -> ChunkRevision:
+    """The next revision of the chunk (or that number), which becomes its current one."""
+    number = number or chunk.revision + 1
+    revision = ChunkRevision.objects.create(
+        chunk=chunk,
+        number=number,
+        text=text,
+        text_hash=hashlib.sha256(text.encode()).hexdigest(),
+        **fields,
+    )
+    chunk.revision, chunk.has_text = number, True
+    chunk.save()
+    return revision
+
+
+def make_run(
+    evalset: EvalSet,
+    name: str,
+    rankings: dict[str, Sequence[str]],
+    *,
+    system: str | None = None,
+    date: datetime.date = datetime.date(2026, 1, 1),
+    **fields,
+) -> Run:
+    """A run whose rankings map question IDs to chunk IDs, best first; scores fall by one from the top.
+
+    Questions must be there; chunks that are not are made without a text.
+    """
+    owner, _ = System.objects.get_or_create(evalset=evalset, name=system or name)
+    run = Run.objects.create(
+        evalset=evalset,
+        system=owner,
+        name=name,
+        date=date,
+        content_hash=hashlib.sha256(repr(sorted(rankings.items())).encode()).hexdigest(),
+        **fields,
+    )
+    for qid, cids in rankings.items():
+        chunks = [Chunk.objects.get_or_create(evalset=evalset, external_id=cid)[0].pk for cid in cids]
+        Ranking.objects.create(
+            run=run,
+            question=Question.objects.get(evalset=evalset, external_id=qid),
+            chunk_ids=chunks,
+            scores=[float(len(chunks) - i) for i in range(len(chunks))],
+        )
+    return run
