@@ -6,6 +6,7 @@ own test database in it. With DATABASE_URL or REDIS_URL set, those servers are u
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -50,7 +51,9 @@ def broker() -> str:
 class Process:
     """A server in a process of its own, on the test database; it can be killed and started again."""
 
-    def __init__(self, arguments: list[str], environment: dict[str, str], log: Path, ready: Callable[[], bool]):
+    def __init__(
+        self, arguments: list[str], environment: dict[str, str], log: Path, ready: Callable[[], bool]
+    ):
         self._arguments, self._environment, self._ready = arguments, environment, ready
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -93,10 +96,8 @@ class Process:
         try:
             if self._process.poll() is None and signum == signal.SIGTERM:
                 self._process.terminate()
-                try:
+                with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(10)
-                except subprocess.TimeoutExpired:
-                    pass
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
@@ -111,7 +112,7 @@ class Process:
 
 
 def server_environment(broker: str, **more: str) -> dict[str, str]:
-    """The environment in which a process of its own works on the test database, the uploads and the broker."""
+    """The environment of a process that works on the test database, the uploads and the broker of the tests."""
     address = connection.settings_dict
     connection.ensure_connection()  # the embedded engine knows its port only now
     password = urllib.parse.quote(address["PASSWORD"] or "", safe="")
@@ -140,9 +141,15 @@ def worker(broker: str, transactional_db: None, tmp_path: Path) -> Iterator[Proc
     def ready() -> bool:
         return bool(current_app.control.ping(destination=[name], timeout=0.5))
 
-    arguments = ["celery", "-A", "config", "worker", "--concurrency=1", "--without-gossip", "--without-mingle"]
+    options = [
+        "--concurrency=1",
+        "--without-gossip",
+        "--without-mingle",
+        f"--hostname={name}",
+        "--loglevel=INFO",
+    ]
     process = Process(
-        [*arguments, f"--hostname={name}", "--loglevel=INFO"],
+        ["celery", "-A", "config", "worker", *options],
         server_environment(broker),
         tmp_path / "worker.log",
         ready,
@@ -158,7 +165,7 @@ class WebServer(Process):
 
 @pytest.fixture
 def web(broker: str, transactional_db: None, tmp_path: Path, static_root: Path) -> Iterator[WebServer]:
-    """Real gunicorn as in production (one process, four threads) on the committed rows of this test; see `web.url`."""
+    """Real gunicorn on the committed rows of this test; `web.url` is its address."""
     from config.embedded.home import free_port
 
     port = free_port(18000)

@@ -13,7 +13,17 @@ from config.embedded.postgres import Postgres
 from config.embedded.server import Server
 from config.embedded.valkey import Valkey
 
-__all__ = ["EmbeddedError", "Home", "Postgres", "Server", "Valkey", "database_settings", "redis_url", "secret_key", "server"]
+__all__ = [
+    "EmbeddedError",
+    "Home",
+    "Postgres",
+    "Server",
+    "Valkey",
+    "database_settings",
+    "redis_url",
+    "secret_key",
+    "server",
+]
 
 S = TypeVar("S", bound=Server)
 _servers: dict[tuple[type[Server], Path], Server] = {}

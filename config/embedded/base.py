@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -30,7 +31,7 @@ class DatabaseClient(PostgresClient):
     def runshell(self, parameters: Iterable[str]) -> None:
         postgres = ensure_database()
         self.connection.settings_dict.update(_address(postgres))
-        os.environ["PATH"] = f"{os.environ.get('PATH', '')}:{postgres.program('psql').parent}"
+        os.environ["PATH"] = f"{os.environ.get('PATH', '')}:{Path(postgres.program('psql')).parent}"
         super().runshell(parameters)
 
 
@@ -43,4 +44,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _address(postgres: Postgres) -> dict[str, str]:
-    return {"HOST": "127.0.0.1", "PORT": str(postgres.port), "USER": postgres.USER, "PASSWORD": postgres.password}
+    return {
+        "HOST": "127.0.0.1",
+        "PORT": str(postgres.port),
+        "USER": postgres.USER,
+        "PASSWORD": postgres.password,
+    }

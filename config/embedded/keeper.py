@@ -29,7 +29,7 @@ class Keeper:
         self.keeper_lock = open_lock(server.lock("keeper"))
         self.users_lock = open_lock(server.lock("users"))
         self.start_lock = open_lock(server.lock("start"))
-        self.stopping = False
+        self.stopping = threading.Event()
         self.changing = threading.RLock()  # held while the process is started or told to stop
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -76,13 +76,16 @@ class Keeper:
             if time.monotonic() - started > 60:
                 pause = 0.1
             with self.changing:
-                if self.stopping:
+                if self.stopping.is_set():
                     return
-            print(f"The server ended with status {self.process.returncode}; it is started again.", file=sys.stderr)
+            print(
+                f"The server ended with status {self.process.returncode}; it is started again.",
+                file=sys.stderr,
+            )
             time.sleep(pause)
             pause = min(pause * 2, 10)
             with self.changing:
-                if self.stopping:
+                if self.stopping.is_set():
                     return
                 # The same port, since those who use the server know it by its port.
                 self.server.prepare()
@@ -90,7 +93,7 @@ class Keeper:
 
     def _stop(self) -> None:
         with self.changing:
-            self.stopping = True
+            self.stopping.set()
             if self.process and self.process.poll() is None:
                 self.process.send_signal(self.server.stop_signal)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.embedded.home import EmbeddedError, Home
+from config.embedded.tether import tether
 
 ROOTS_FOLDER = Path("/var/lib/fairpool")
 ACCOUNT = "fairpool"
@@ -33,11 +34,35 @@ class Place:
         if self.account:
             os.chown(path, self.account.pw_uid, self.account.pw_gid)
 
-    def run_as(self) -> dict[str, object]:
-        """The arguments of subprocess that start the server as its account."""
-        if not self.account:
-            return {}
-        return {"user": self.account.pw_uid, "group": self.account.pw_gid, "extra_groups": []}
+    def start(self, arguments: list[str], *, log: int, end_with_us: int) -> "subprocess.Popen[bytes]":
+        """Start a server as its account, in its folder; it gets the signal `end_with_us` should we be killed."""
+        account = self.account
+        return subprocess.Popen(
+            arguments,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+            preexec_fn=lambda: tether(end_with_us),
+        )
+
+    def run(self, arguments: list[str]) -> "subprocess.CompletedProcess[str]":
+        """Run one of the server's tools as its account. Raises CalledProcessError."""
+        account = self.account
+        return subprocess.run(
+            arguments,
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+        )
 
 
 def place_for(home: Home, server: str, wheel: str, packages: tuple[str, ...]) -> Place:
@@ -62,7 +87,9 @@ def place_for(home: Home, server: str, wheel: str, packages: tuple[str, ...]) ->
                 "Run as that user, or set FAIRPOOL_HOME to another folder."
             )
         ROOTS_FOLDER.mkdir(mode=0o755, exist_ok=True)
-        place = Place(_readable_copy(installed, wheel, version, packages), _roots_data(home, server), _account())
+        place = Place(
+            _readable_copy(installed, wheel, version, packages), _roots_data(home, server), _account()
+        )
         place.own(place.folder)
         return place
     except OSError as error:
@@ -95,7 +122,7 @@ def _readable_copy(installed: Path, wheel: str, version: str, packages: tuple[st
         for package in packages:
             shutil.copytree(installed / package, draft / package, symlinks=True)
         for folder, _, files in os.walk(draft):
-            os.chmod(folder, 0o755)
+            Path(folder).chmod(0o755)
             for name in files:
                 file = Path(folder, name)
                 if not file.is_symlink():
@@ -125,7 +152,16 @@ def _account() -> pwd.struct_passwd:
 def _make_account() -> None:
     shell = "/usr/sbin/nologin"
     commands = (
-        ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", str(ROOTS_FOLDER), "--shell", shell],
+        [
+            "useradd",
+            "--system",
+            "--user-group",
+            "--no-create-home",
+            "--home-dir",
+            str(ROOTS_FOLDER),
+            "--shell",
+            shell,
+        ],
         ["adduser", "-S", "-D", "-H", "-h", str(ROOTS_FOLDER), "-s", shell],  # BusyBox
     )
     for command in commands:

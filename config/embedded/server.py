@@ -56,7 +56,7 @@ class Server(ABC):
     def url(self) -> str:
         """Where clients find the server, password included."""
 
-    def complete(self, port: int) -> None:
+    def complete(self, port: int) -> None:  # noqa: B027 (most servers have nothing to complete)
         """What is left to do once the server answers for the first time."""
 
     @property
@@ -122,7 +122,9 @@ class Server(ABC):
         deadline = time.monotonic() + PATIENCE
         while not self.answers(self.port):
             if time.monotonic() > deadline or not self.is_kept():
-                raise EmbeddedError(f"The embedded {self.name} does not answer. Its log: {self.log}\n{self.log_tail()}")
+                raise EmbeddedError(
+                    f"The embedded {self.name} does not answer. Its log: {self.log}\n{self.log_tail()}"
+                )
             time.sleep(0.05)
 
     def log_tail(self, lines: int = 8) -> str:
@@ -133,23 +135,37 @@ class Server(ABC):
 
     def _start_keeper(self) -> None:
         read, write = os.pipe()
-        # The keeper hands its work to a child and ends, so that nobody's child is left to be waited for.
+        arguments = [
+            sys.executable,
+            "-m",
+            "config.embedded.keeper",
+            self.name,
+            str(self.home.path),
+            str(write),
+        ]
         with open(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+            # The keeper hands its work to a child and ends, so that nobody's child is left to be waited for.
             subprocess.run(
-                [sys.executable, "-m", "config.embedded.keeper", self.name, str(self.home.path), str(write)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[write], start_new_session=True,
-                cwd=CHECKOUT, check=False,
-            )  # fmt: skip
+                arguments,
+                cwd=CHECKOUT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[write],
+                start_new_session=True,
+                check=False,
+            )
         os.close(write)
-        answer = ""
+        answer = self.log_tail()
         with open(read) as report:
             for line in report:
-                answer = line.rstrip("\n")
-                if answer.startswith("note "):
-                    print(answer.removeprefix("note "), file=sys.stderr)
-        if answer != "ready":
-            why = answer.removeprefix("error ").replace("\\n", "\n") if answer.startswith("error ") else self.log_tail()
-            raise EmbeddedError(f"The embedded {self.name} could not be started.\n{why}\nIts log: {self.log}")
+                kind, _, answer = line.rstrip("\n").partition(" ")
+                if kind == "ready":
+                    return
+                if kind == "note":
+                    print(answer, file=sys.stderr)
+        why = answer.replace("\\n", "\n")
+        raise EmbeddedError(f"The embedded {self.name} could not be started.\n{why}\nIts log: {self.log}")
 
     def pick_port(self) -> int:
         return free_port(self.port)

