@@ -1,0 +1,308 @@
+"""What a release knows, as arrays, and what that says of each entry of a run's rankings.
+
+Questions are numbered 0, 1, 2, … in the order of the eval set; chunks are any non-negative integers (the
+database's keys). A *unit* is what is counted once: the class of a chunk, or its parent document.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+
+#: The grade of an entry without a label. Never a grade of a scale, and never written as 0.
+UNJUDGED = -1
+
+
+class Labels(NamedTuple):
+    """The labels of a release as three parallel arrays: question number, chunk, grade (>= 0)."""
+
+    question: IntArray
+    chunk: IntArray
+    grade: IntArray
+
+
+class Rankings(NamedTuple):
+    """The rankings of one run, laid end to end.
+
+    Ranking ``i`` belongs to question ``question[i]``; its chunks, best first, are
+    ``chunk[start[i]:start[i + 1]]``. A question that is not in ``question`` is missing; one whose slice has
+    no chunk is empty. ``start`` has one element more than ``question``.
+    """
+
+    question: IntArray
+    start: IntArray
+    chunk: IntArray
+
+    @property
+    def lengths(self) -> IntArray:
+        return np.diff(self.start)
+
+    def slice_of(self, question: int) -> slice:
+        """Return where the entries of one question stand; KeyError if its ranking is missing."""
+        rows = np.flatnonzero(self.question == question)
+        if len(rows) == 0:
+            raise KeyError(question)
+        return slice(int(self.start[rows[0]]), int(self.start[rows[0] + 1]))
+
+    def of(self, question: int) -> IntArray:
+        """Return the chunks of one question, best first; KeyError if its ranking is missing."""
+        return self.chunk[self.slice_of(question)]
+
+
+class Groups(NamedTuple):
+    """Which unit each grouped chunk belongs to. ``chunk`` is sorted; a chunk not in it stands alone.
+
+    A unit is named by one of its own chunks, so units and single chunks share one number space.
+    """
+
+    chunk: IntArray
+    unit: IntArray
+
+    def of(self, chunks: IntArray) -> IntArray:
+        """Return the unit of each chunk (same shape as ``chunks``)."""
+        if len(self.chunk) == 0:
+            return chunks
+        at = np.minimum(np.searchsorted(self.chunk, chunks), len(self.chunk) - 1)
+        return np.where(self.chunk[at] == chunks, self.unit[at], chunks)
+
+
+def groups(chunk: Any, group: Any) -> Groups:
+    """Return the `Groups` of parallel arrays of chunks and group numbers (class or document keys).
+
+    Each group is named by its smallest chunk. Raises ValueError where a chunk stands in two groups.
+    """
+    chunks = np.asarray(chunk, dtype=np.int64)
+    keys = np.asarray(group, dtype=np.int64)
+    order = np.argsort(chunks, kind="stable")
+    chunks, keys = chunks[order], keys[order]
+    twice = np.flatnonzero(chunks[1:] == chunks[:-1])
+    if len(twice):
+        raise ValueError(f"chunk {chunks[twice[0]]} is in two groups; a chunk is in at most one")
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return Groups(chunks, chunks[first][inverse] if len(chunks) else chunks)
+
+
+NO_GROUPS = Groups(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class Truth(NamedTuple):
+    """One row for each question and labelled unit, sorted by question, then unit.
+
+    ``grade`` is the highest grade among the unit's labelled, admissible chunks. ``stride`` is one more than
+    the largest unit known; ``key`` is ``question * stride + unit``. ``first[q]:first[q + 1]`` are the rows
+    of question q. ``pooled`` are the keys of pairs that were pooled but, by a sampling plan, not judged.
+    """
+
+    key: IntArray
+    question: IntArray
+    unit: IntArray
+    grade: IntArray
+    first: IntArray
+    stride: int
+    groups: Groups
+    pooled: IntArray
+
+    @property
+    def questions(self) -> int:
+        return len(self.first) - 1
+
+    def rows_with_relevant(self, threshold: int) -> BoolArray:
+        """Return, for each question, whether it has a unit at or above the threshold."""
+        counts = np.bincount(self.question[self.grade >= threshold], minlength=self.questions)
+        return counts > 0
+
+
+def build_truth(
+    labels: Labels,
+    *,
+    questions: int,
+    classes: Groups = NO_GROUPS,
+    documents: Groups | None = None,
+    inadmissible: BoolArray | None = None,
+    pooled: tuple[IntArray, IntArray] | None = None,
+) -> Truth:
+    """Return what is known of each unit.
+
+    A class has the highest grade among its members. With ``documents`` the unit is the parent document and
+    its grade that of its best chunk, where every member of a class carries the class's grade. Labels marked
+    in ``inadmissible`` (one flag a label) count as grade 0: such a chunk is judged, but cannot be evidence.
+    ``pooled`` (question and chunk arrays) names pairs that were pooled and left unjudged on purpose.
+
+    Raises ValueError for a negative grade, a question number out of range, or a pair with two labels.
+    """
+    question = np.asarray(labels.question, dtype=np.int64)
+    chunk = np.asarray(labels.chunk, dtype=np.int64)
+    grade = np.asarray(labels.grade, dtype=np.int64)
+    _check_labels(question, chunk, grade, questions)
+    if inadmissible is not None:
+        grade = np.where(inadmissible, 0, grade)
+    if documents is None:
+        unit, known = classes.of(chunk), classes
+    else:
+        question, chunk, grade = _spread_over_classes(question, chunk, grade, classes)
+        unit, known = documents.of(chunk), documents
+    sampled_question, sampled_unit = _empty_pair() if pooled is None else (pooled[0], known.of(pooled[1]))
+    stride = 1 + int(max(unit.max(initial=0), sampled_unit.max(initial=0)))
+    key = question * stride + unit
+    order = np.lexsort((-grade, key))
+    key, grade = key[order], grade[order]
+    best = np.ones(len(key), dtype=bool)
+    best[1:] = key[1:] != key[:-1]
+    key, grade = key[best], grade[best]
+    at_question = key // stride
+    return Truth(
+        key=key,
+        question=at_question,
+        unit=key % stride,
+        grade=grade,
+        first=np.searchsorted(at_question, np.arange(questions + 1)),
+        stride=stride,
+        groups=known,
+        pooled=np.setdiff1d(sampled_question * stride + sampled_unit, key),
+    )
+
+
+def _check_labels(question: IntArray, chunk: IntArray, grade: IntArray, questions: int) -> None:
+    """Raise ValueError for what the libraries would swallow without a word."""
+    if len(grade) and grade.min() < 0:
+        raise ValueError(
+            f"a label has the grade {grade.min()}: grades are 0 or more, and unjudged has no label"
+        )
+    if len(chunk) and chunk.min() < 0:
+        raise ValueError(f"chunk {chunk.min()}: chunks are numbered from 0 up")
+    if len(question) and (question.min() < 0 or question.max() >= questions):
+        raise ValueError(f"a label names question {question.max()}, but there are only {questions} questions")
+    order = np.lexsort((chunk, question))
+    same = (question[order][1:] == question[order][:-1]) & (chunk[order][1:] == chunk[order][:-1])
+    if same.any():
+        at = order[int(np.flatnonzero(same)[0])]
+        raise ValueError(f"question {question[at]} and chunk {chunk[at]} have two labels; a pair has one")
+
+
+def _spread_over_classes(
+    question: IntArray, chunk: IntArray, grade: IntArray, classes: Groups
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the labels with one row for every member of a labelled class, each with its label's grade."""
+    unit = classes.of(chunk)
+    by_unit = np.argsort(classes.unit, kind="stable")
+    sorted_unit = classes.unit[by_unit]
+    low = np.searchsorted(sorted_unit, unit, side="left")
+    high = np.searchsorted(sorted_unit, unit, side="right")
+    members = [classes.chunk[by_unit[a:b]] for a, b in zip(low, high, strict=True) if b > a]
+    count = high - low
+    return (
+        np.concatenate([question, np.repeat(question, count)]),
+        np.concatenate([chunk, *members]) if members else chunk,
+        np.concatenate([grade, np.repeat(grade, count)]),
+    )
+
+
+def _empty_pair() -> tuple[IntArray, IntArray]:
+    return np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+class Graded(NamedTuple):
+    """The rankings of a run with what is known of each entry; arrays as long as the run unless noted.
+
+    ``question`` and ``start`` are as in `Rankings` (one a ranking). ``grade`` is the grade of the entry's
+    unit or UNJUDGED. ``row`` is the entry's row in the `Truth` (only meaningful where judged). ``counts``
+    says that the entry stands for its unit: it is judged, admissible, and the first of its unit in its
+    ranking. ``inadmissible`` marks entries that cannot be evidence for their question; ``pooled`` those that
+    a sampling plan pooled without having them judged.
+    """
+
+    question: IntArray
+    start: IntArray
+    chunk: IntArray
+    grade: IntArray
+    row: IntArray
+    counts: BoolArray
+    inadmissible: BoolArray
+    pooled: BoolArray
+
+    @property
+    def rank(self) -> IntArray:
+        """Return each entry's position in its ranking, from 1."""
+        return np.arange(len(self.grade)) - np.repeat(self.start[:-1], np.diff(self.start)) + 1
+
+
+def match(
+    truth: Truth,
+    rankings: Rankings,
+    inadmissible: BoolArray | None = None,
+    truncated: BoolArray | None = None,
+) -> Graded:
+    """Look every entry of a run up in the truth.
+
+    ``inadmissible`` has one flag an entry. An inadmissible entry keeps its rank, gains nothing and does not
+    use up its unit. A truncated entry is another text than the one that was judged: it is unjudged.
+    Raises ValueError where a question has two rankings or a ranking names a chunk twice.
+    """
+    _check_rankings(rankings)
+    unit = truth.groups.of(rankings.chunk)
+    fits = unit < truth.stride  # a larger unit has no label and would be taken for one of the next question
+    key = np.repeat(rankings.question * truth.stride, rankings.lengths) + unit
+    row, judged = _found(truth.key, key, fits)
+    if truncated is not None:
+        judged &= ~truncated
+    _, pooled = _found(truth.pooled, key, fits)
+    if inadmissible is None:
+        inadmissible = np.zeros(len(unit), dtype=bool)
+    counts = _first_of_unit(judged & ~inadmissible, row, rankings.chunk)
+    grade = np.where(judged, truth.grade[row], UNJUDGED) if len(truth.key) else np.full(len(unit), UNJUDGED)
+    return Graded(rankings.question, rankings.start, rankings.chunk, grade, row, counts, inadmissible, pooled)
+
+
+def _found(keys: IntArray, wanted: IntArray, fits: BoolArray) -> tuple[IntArray, BoolArray]:
+    """Return where each wanted key stands in the sorted ``keys``, and whether it is there at all."""
+    if len(keys) == 0:
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), dtype=bool)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return at, (keys[at] == wanted) & fits
+
+
+def _first_of_unit(judged: BoolArray, row: IntArray, chunk: IntArray) -> BoolArray:
+    """Return which of the judged entries is the first of its unit; rows of the truth tell questions apart."""
+    candidates = np.flatnonzero(judged)
+    order = np.argsort(row[candidates], kind="stable")
+    candidates = candidates[order]
+    later = np.zeros(len(candidates), dtype=bool)
+    later[1:] = row[candidates[1:]] == row[candidates[:-1]]
+    if later.any():
+        by_chunk = np.lexsort((chunk[candidates], row[candidates]))
+        rows, chunks = row[candidates][by_chunk], chunk[candidates][by_chunk]
+        twice = np.flatnonzero((rows[1:] == rows[:-1]) & (chunks[1:] == chunks[:-1]))
+        if len(twice):
+            raise ValueError(f"chunk {chunks[twice[0]]} is twice in one ranking")
+    first = np.zeros(len(judged), dtype=bool)
+    first[candidates[~later]] = True
+    return first
+
+
+def _check_rankings(rankings: Rankings) -> None:
+    if len(np.unique(rankings.question)) != len(rankings.question):
+        raise ValueError("a question has two rankings in one run")
+    start = rankings.start
+    if len(start) != len(rankings.question) + 1 or start[0] != 0 or start[-1] != len(rankings.chunk):
+        raise ValueError("start must begin with 0, have one element a ranking and end with the last chunk")
+
+
+def select(graded: Graded, rows: IntArray) -> Graded:
+    """Return the graded rankings at ``rows`` only, in that order."""
+    lengths = np.diff(graded.start)[rows]
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    take = np.repeat(graded.start[rows] - start[:-1], lengths) + np.arange(start[-1])
+    return Graded(
+        graded.question[rows],
+        start,
+        graded.chunk[take],
+        graded.grade[take],
+        graded.row[take],
+        graded.counts[take],
+        graded.inadmissible[take],
+        graded.pooled[take],
+    )

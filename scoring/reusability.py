@@ -1,0 +1,143 @@
+"""Is the pool reusable? Leave one system (or a family of systems) out and see what its absence would have
+cost it.
+
+Source of the experiment: Zobel, "How reliable are the results of large-scale information retrieval
+experiments?", SIGIR 1998, and Buckley et al., "Bias and the limits of pooling for large collections",
+Information Retrieval 2007.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scoring.classes import NO_GROUPS, BoolArray, Groups, IntArray, Labels, Rankings, build_truth
+from scoring.measures import Measure
+from scoring.scores import Plan, Rules, score_run
+
+
+class LeftOut(NamedTuple):
+    """What happens to a system (or each of a family) when the labels that only it contributed are taken away.
+
+    ``removed`` counts the relevant labels that only the family contributed. Ranks count from 1, the best;
+    equal scores share the better rank. ``tau`` is Kendall's tau-b between the orders of all the systems
+    before and after.
+    """
+
+    system: str
+    family: tuple[str, ...]
+    removed: int
+    score_before: float
+    score_after: float
+    rank_before: int
+    rank_after: int
+    tau: float
+
+
+def leave_out(
+    labels: Labels,
+    runs: Mapping[str, Rankings],
+    pooled_to: Mapping[str, int],
+    plan: Plan,
+    measure: Measure,
+    rules: Rules,
+    *,
+    questions: int,
+    families: Sequence[Sequence[str]] = (),
+    classes: Groups = NO_GROUPS,
+) -> list[LeftOut]:
+    """Return one `LeftOut` for each system of each family; a system in no family is left out by itself.
+
+    A label was contributed by the runs that return its chunk within the depth to which they were pooled
+    (``pooled_to``; a run that is not in it contributed nothing). Only relevant labels are removed, and the
+    questions of the plan stay the same: one that loses its last relevant label scores 0 for every system.
+    """
+    grouped = {name for family in families for name in family}
+    parts = [tuple(family) for family in families] + [(name,) for name in runs if name not in grouped]
+    contributed = {name: _contributed(labels, runs[name], pooled_to.get(name, 0)) for name in runs}
+    before = _means(
+        labels, np.ones(len(labels.grade), dtype=bool), runs, plan, measure, rules, questions, classes
+    )
+    threshold = measure.rel or rules.threshold
+    result = []
+    for family in parts:
+        others = _any([contributed[name] for name in runs if name not in family], len(labels.grade))
+        own = _any([contributed[name] for name in family], len(labels.grade))
+        only = own & ~others & (labels.grade >= threshold)
+        after = (
+            _means(labels, ~only, runs, plan, measure, rules, questions, classes) if only.any() else before
+        )
+        tau = kendall_tau([before[name] for name in runs], [after[name] for name in runs])
+        result += [
+            LeftOut(
+                system=name,
+                family=family,
+                removed=int(only.sum()),
+                score_before=before[name],
+                score_after=after[name],
+                rank_before=_rank(before, name),
+                rank_after=_rank(after, name),
+                tau=tau,
+            )
+            for name in family
+        ]
+    return result
+
+
+def _contributed(labels: Labels, run: Rankings, depth: int) -> BoolArray:
+    """Return, for each label, whether the run returns its chunk within the depth."""
+    rank = np.arange(len(run.chunk)) - np.repeat(run.start[:-1], run.lengths)
+    top = rank < depth
+    stride = int(max(run.chunk.max(initial=0), labels.chunk.max(initial=0))) + 1
+    returned = (np.repeat(run.question, run.lengths) * stride + run.chunk)[top]
+    return np.isin(labels.question * stride + labels.chunk, returned)
+
+
+def _any(flags: Sequence[BoolArray], length: int) -> BoolArray:
+    result = np.zeros(length, dtype=bool)
+    for each in flags:
+        result |= each
+    return result
+
+
+def _means(
+    labels: Labels,
+    keep: BoolArray,
+    runs: Mapping[str, Rankings],
+    plan: Plan,
+    measure: Measure,
+    rules: Rules,
+    questions: int,
+    classes: Groups,
+) -> dict[str, float]:
+    """Return each run's mean over the plan's questions, with only the labels that are kept."""
+    kept = Labels(labels.question[keep], labels.chunk[keep], labels.grade[keep])
+    truth = build_truth(kept, questions=questions, classes=classes)
+    relevant = truth.rows_with_relevant(measure.rel or rules.threshold)
+    still = Plan(plan.scored[relevant[plan.scored]], ())
+    total = max(1, len(plan.scored))
+    return {
+        name: float(score_run(truth, still, run, [measure], rules).values.sum()) / total
+        for name, run in runs.items()
+    }
+
+
+def _rank(means: Mapping[str, float], name: str) -> int:
+    return 1 + sum(value > means[name] for value in means.values())
+
+
+def kendall_tau(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return Kendall's tau-b of two lists of values for the same systems: 1 for one order, -1 for its
+    reverse.
+
+    Where one list does not order anything (fewer than two systems, or all tied) it is 1 if the other does not
+    either, else 0. Source: Kendall, "The treatment of ties in ranking problems", Biometrika 1945.
+    """
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    first, second = np.triu_indices(len(x), 1)
+    sign_x: IntArray = np.sign(x[first] - x[second]).astype(np.int64)
+    sign_y: IntArray = np.sign(y[first] - y[second]).astype(np.int64)
+    ordered_x, ordered_y = int((sign_x != 0).sum()), int((sign_y != 0).sum())
+    if ordered_x == 0 or ordered_y == 0:
+        return 1.0 if ordered_x == ordered_y else 0.0
+    return float((sign_x * sign_y).sum() / np.sqrt(ordered_x * ordered_y))
