@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 from typing import Any
-from typing import Any
 
 import dj_database_url
 from csp.constants import NONE, SELF

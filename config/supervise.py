@@ -32,6 +32,7 @@ def web_arguments(host: str, port: int) -> list[str]:
     return [
         "gunicorn", "config.wsgi", "--bind", f"{host}:{port}", "--workers", str(WEB_WORKERS),
         "--threads", str(WEB_THREADS), "--graceful-timeout", str(STOP_SECONDS - 2), "--no-control-socket",
+        "--preload",  # one import of the code for all processes
     ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from config.embedded.home import EmbeddedError, Home
+from config.embedded.place import folder_outside
 from config.embedded.postgres import Postgres
 from config.embedded.server import Server
 from config.embedded.valkey import Valkey
@@ -20,6 +21,7 @@ __all__ = [
     "Server",
     "Valkey",
     "database_settings",
+    "folder_outside",
     "redis_url",
     "secret_key",
     "server",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 
 class EmbeddedError(Exception):
@@ -16,6 +17,12 @@ class EmbeddedError(Exception):
 
 @dataclass(frozen=True)
 class Home:
+    # Everything that is ever put into it, uploads and collected static files by Django.
+    CONTENTS: ClassVar = (
+        *("postgres", "postgres.password", "valkey", "valkey.password", "secret_key"),
+        *("uploads", "static", "logs", "run"),
+    )
+
     path: Path
 
     @property

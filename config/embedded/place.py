@@ -103,12 +103,17 @@ def _user_name(uid: int) -> str:
         return f"user {uid}"
 
 
-def _roots_data(home: Home, server: str) -> Path:
+def folder_outside(home: Home) -> Path:
+    """The folder under /var/lib where the servers of `home` live when root runs them."""
     path = home.path.resolve()
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
     # The hash alone would do; the name is for whoever looks into the folder.
     name = (path.parent if path.name == "var" else path).name or "root"
-    folder = ROOTS_FOLDER / f"{name}-{digest}"
+    return ROOTS_FOLDER / f"{name}-{digest}"
+
+
+def _roots_data(home: Home, server: str) -> Path:
+    folder = folder_outside(home)
     folder.mkdir(mode=0o755, exist_ok=True)
     (folder / server).mkdir(mode=0o700, exist_ok=True)
     return folder / server
