@@ -320,11 +320,12 @@ def _where(worse: Sequence[Change], questions: Questions) -> str:
 
 
 def percent(rate: float) -> str:
-    """Return a rate as a percentage, with one decimal where a whole number would hide it."""
-    whole = round(100 * rate)
-    if abs(100 * rate - whole) < 0.05:
-        return f"{whole} %"
-    return f"{100 * rate:.1f} %"
+    """Return a rate as a percentage: one decimal where a whole number would hide it, never a false 0 or 100."""
+    if 0 < rate < 0.0005:
+        return "under 0.1 %"
+    if 0.9995 < rate < 1:
+        return "over 99.9 %"
+    return f"{100 * rate:.1f}".removesuffix(".0") + " %"
 
 
 def signed(value: float) -> str:
