@@ -48,6 +48,12 @@ def broker() -> str:
     return address
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_collected_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """WhiteNoise looks into this folder when a handler is made; the tests' pages get their files from static/."""
+    django_settings.STATIC_ROOT = tmp_path_factory.mktemp("nothing-collected")
+
+
 class Process:
     """A server in a process of its own, on the test database; it can be killed and started again."""
 
