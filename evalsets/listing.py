@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -10,11 +11,28 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 PER_PAGE = 50
+# Beyond this many rows a list says "more than" rather than scan all of them for the number.
+COUNTED_UP_TO = 10_000
+
+
+class BoundedPaginator(Paginator):
+    """A paginator whose cost does not grow with the table: it counts, and leafs, through the first rows only."""
+
+    @cached_property
+    def count(self) -> int:
+        """How many rows there are, at most `COUNTED_UP_TO`."""
+        if isinstance(self.object_list, QuerySet):
+            return self.object_list.order_by()[: COUNTED_UP_TO + 1].count()
+        return len(self.object_list)
+
+    @property
+    def has_uncounted(self) -> bool:
+        return isinstance(self.object_list, QuerySet) and self.count > COUNTED_UP_TO
 
 
 def page_of(request: HttpRequest, rows: QuerySet[Any] | list[Any], per_page: int = PER_PAGE) -> Page[Any]:
     """The page of `rows` that the address asks for by `?page=`; a number out of range gives the nearest page."""
-    return Paginator(rows, per_page).get_page(request.GET.get("page"))
+    return BoundedPaginator(rows, per_page).get_page(request.GET.get("page"))
 
 
 def sorted_by(
@@ -26,6 +44,6 @@ def sorted_by(
     equal come in the order of their keys, so that paging neither repeats nor loses one.
     """
     asked = request.GET.get("sort", "")
-    name = asked if asked.lstrip("-") in columns else default
+    name = asked if asked.removeprefix("-") in columns else default
     direction = "-" if name.startswith("-") else ""
-    return rows.order_by(direction + columns[name.lstrip("-")], "pk")
+    return rows.order_by(direction + columns[name.removeprefix("-")], "pk")

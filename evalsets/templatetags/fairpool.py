@@ -104,3 +104,25 @@ def evalset_nav(context: Context) -> dict[str, Any]:
 def heat(share: float | None) -> int:
     """The step, 0 to 10, of a share from 0 to 1: for the class heat-N of a table cell."""
     return 0 if share is None else max(0, min(10, round(share * 10)))
+
+
+@register.inclusion_tag("includes/sort_header.html", takes_context=True)
+def sort_header(context: Context, name: str, label: str, css: str = "") -> dict[str, Any]:
+    """A table heading that sorts the list by this column, and the other way round when it does already."""
+    request = context["request"]
+    sort, descending = request.GET.get("sort", ""), f"-{name}"
+    return {
+        "request": request,
+        "name": name,
+        "label": label,
+        "css": css,
+        "sort": sort,
+        "descending": descending,
+        "target": descending if sort == name else name,
+    }
+
+
+@register.filter
+def split_words(words: str) -> list[str]:
+    """ "dev holdout" as a list, for a template's short fixed choices."""
+    return words.split()

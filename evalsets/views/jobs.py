@@ -30,9 +30,9 @@ def job_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespons
     job = get_object_or_404(evalset.jobs.select_related("created_by"), pk=pk)
     template = "evalsets/job_detail.html"
     if request.htmx:
-        # A job that ended while it was watched brings the whole page anew, with what came of it.
+        # Whoever watched a job to its end is brought to what came of it.
         if job.finished_at:
-            return HttpResponse(headers={"HX-Refresh": "true"})
+            return HttpResponse(headers={"HX-Redirect": job.result_url or job.get_absolute_url()})
         template += "#progress"
     return render(request, template, {"evalset": evalset, "job": job})
 
