@@ -1,0 +1,298 @@
+"""Existing labels: TREC qrels, BEIR qrels, label JSON and JSONL, CSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import ijson
+from ijson.common import IncompleteJSONError, JSONError
+
+from .faults import Findings
+from .opening import Limits, LineStream, Progress, Source, Unreadable
+from .records import DEEPEST_JSON, csv_records, first_line, id_from_json, json_objects, table_records
+from .sniffing import Sniff, sniff
+from .text import id_is_good, lines
+from .trec import fields_of_lines
+
+Negative = Literal["refuse", "skip", "zero"]
+
+WHOLE = re.compile(r"([+-]?\d{1,9})(?:\.0*)?", re.ASCII)
+FRACTION = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+NEGATIVE_EXPLAINED = (
+    "a grade of 0 or more; in several TREC tracks -1 marks pooled but unjudged and -2 junk: negative skip imports no "
+    "label for them, negative zero imports 0"
+)
+RECORD_LISTS = ("questions", "records", "labels")
+
+
+class LabelRecord(NamedTuple):
+    question: str
+    chunk: str
+    grade: int
+    line: int
+
+
+class RawLabel(NamedTuple):
+    line: int
+    question: str
+    chunk: str
+    grade: object  # text from columns, a JSON value from records
+
+
+@dataclass
+class QrelsFile:
+    """What was read: each pair once, in the order of the file.
+
+    `read` counts the labels of the file, repeated and skipped ones included; `skipped_negative` those that
+    `negative="skip"` left out, `zeroed_negative` those that `negative="zero"` took as 0; `grades` counts
+    each grade as the file writes it, before negatives are changed.
+    """
+
+    sniff: Sniff | None = None
+    records: list[LabelRecord] = field(default_factory=list)
+    findings: Findings = field(default_factory=Findings)
+    read: int = 0
+    skipped_negative: int = 0
+    zeroed_negative: int = 0
+    grades: dict[int, int] = field(default_factory=dict)
+    digest: str | None = None
+
+
+def read_qrels(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    allowed: Collection[int] | None = None,
+    negative: Negative = "refuse",
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> QrelsFile:
+    """Read labels. `allowed` are the grades of the scale (None takes any of 0 or more).
+
+    Never raises on content: whatever is wrong stands in `findings`.
+    """
+    result = QrelsFile()
+    findings = result.findings
+    kept: dict[tuple[str, str], LabelRecord] = {}
+    names: dict[str, str] = {}  # one string object a name, since each comes many times
+    try:
+        source = Source(path, limits=limits, progress=progress)
+        result.sniff = sniff(source, "qrels", format)
+        for raw in READERS[result.sniff.format](source, findings):
+            result.read += 1
+            grade = grade_of(raw, findings)
+            if grade is None:
+                continue
+            result.grades[grade] = result.grades.get(grade, 0) + 1
+            if grade < 0:
+                if negative == "refuse":
+                    findings.faults.add(
+                        "grade-negative",
+                        line=raw.line,
+                        field="grade",
+                        value=grade,
+                        expected=NEGATIVE_EXPLAINED,
+                    )
+                    continue
+                if negative == "skip":
+                    result.skipped_negative += 1
+                    continue
+                result.zeroed_negative += 1
+                grade = 0
+            if allowed is not None and grade not in allowed:
+                findings.faults.add(
+                    "grade-outside-scale",
+                    line=raw.line,
+                    field="grade",
+                    value=grade,
+                    expected=f"one of {', '.join(map(str, sorted(allowed)))}",
+                )
+                continue
+            question = names.setdefault(raw.question, raw.question)
+            chunk = names.setdefault(raw.chunk, raw.chunk)
+            keep_once(LabelRecord(question, chunk, grade, raw.line), kept, findings)
+        result.digest = source.digest
+    except Unreadable as error:
+        findings.faults.add(error.kind, field=error.field, value=error.value, expected=error.expected)
+    if result.read == 0 and not findings.faults:
+        findings.faults.add("empty-file", expected="at least one label")
+    result.records = list(kept.values())
+    return result
+
+
+def keep_once(label: LabelRecord, kept: dict[tuple[str, str], LabelRecord], findings: Findings) -> None:
+    earlier = kept.setdefault((label.question, label.chunk), label)
+    if earlier is label:
+        return
+    pair = f"{label.question}, {label.chunk}"
+    if earlier.grade == label.grade:
+        findings.warnings.add(
+            "repeated",
+            line=label.line,
+            field=pair,
+            value=label.grade,
+            expected=f"first on line {earlier.line}",
+        )
+    else:
+        findings.faults.add(
+            "pair-two-grades",
+            line=label.line,
+            field=pair,
+            value=label.grade,
+            expected=f"one grade a pair; line {earlier.line} says {earlier.grade}",
+        )
+
+
+def grade_of(raw: RawLabel, findings: Findings) -> int | None:
+    """The whole number a grade stands for ("1.0" is 1), or None after a fault. Nothing is ever rounded."""
+    value = raw.grade
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 10**9:
+        return int(value)
+    text = value if isinstance(value, str) else ""
+    whole = WHOLE.fullmatch(text)
+    if whole:
+        return int(whole.group(1))
+    if isinstance(value, float) or FRACTION.fullmatch(text):
+        findings.faults.add(
+            "grade-fraction",
+            line=raw.line,
+            field="grade",
+            value=value,
+            expected="a whole number; choose how fractions become grades before the import, cutting them off is wrong",
+        )
+    else:
+        findings.faults.add("grade", line=raw.line, field="grade", value=value, expected="a whole number")
+    return None
+
+
+def trec_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
+    """Four columns; the second (an iteration, an assessor, Q0) is ignored."""
+    number, offset = 1, 0
+    for block in source.blocks():
+        for line, fields in fields_of_lines(block, number, offset, findings):
+            if len(fields) != 4:
+                findings.faults.add(
+                    "columns",
+                    line=line,
+                    field=f"{len(fields)} columns",
+                    value=" ".join(fields),
+                    expected=four_columns(len(fields)),
+                )
+                continue
+            question, _ignored, chunk, grade = fields
+            if ids_are_good(question, chunk, line, findings):
+                yield RawLabel(line, question, chunk, grade)
+        number += block.count(b"\n")
+        offset += len(block)
+
+
+def four_columns(found: int) -> str:
+    expected = "four columns: question, 0, chunk, grade"
+    if found == 6:
+        return f"{expected}; six columns are a run, which is imported as a run"
+    if found == 3:
+        return f"{expected}; with three columns the grade or the second column is missing (BEIR's form has a header)"
+    if found > 4:
+        return f"{expected}; more nearly always means a space inside an ID"
+    return expected
+
+
+def ids_are_good(question: str, chunk: str, line: int, findings: Findings) -> bool:
+    first = id_is_good(question, line=line, field="question", findings=findings)
+    return id_is_good(chunk, line=line, field="chunk", findings=findings) and first
+
+
+def beir_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
+    rows = ((line, text.split("\t")) for line, text in lines(source, findings) if text.strip())
+    header = next(rows, None)
+    if header is not None:
+        for raw in table_records(header, rows, findings, "qrels"):
+            yield from column_label(raw.line, raw.fields, findings)
+
+
+def csv_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
+    for raw in csv_records(source, findings, "qrels"):
+        yield from column_label(raw.line, raw.fields, findings)
+
+
+def column_label(line: int, fields: Mapping[str, str], findings: Findings) -> Iterator[RawLabel]:
+    if ids_are_good(fields["question"], fields["chunk"], line, findings):
+        yield RawLabel(line, fields["question"], fields["chunk"], fields["grade"].strip())
+
+
+def jsonl_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
+    for line, record in json_objects(source, findings):
+        yield from record_labels(line, record, findings)
+
+
+def json_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
+    """A list of records, or an object with such a list under questions, records or labels; streamed."""
+    stream = LineStream(source)
+    places = {"item", *(f"{name}.item" for name in RECORD_LISTS)}
+    found = False
+    builder: ijson.ObjectBuilder | None = None
+    place, line = "", 0
+    try:
+        for prefix, event, value in ijson.parse(stream, use_float=True):
+            if prefix.count(".") > DEEPEST_JSON:
+                findings.faults.add(
+                    "json-depth", line=stream.line, expected=f"JSON nested at most {DEEPEST_JSON} deep"
+                )
+                return
+            if builder is not None:
+                builder.event(event, value)
+                if event == "end_map" and prefix == place:
+                    yield from record_labels(line, builder.value, findings)
+                    builder = None
+            elif prefix in places and event == "start_map":
+                found, place, line = True, prefix, stream.line
+                builder = ijson.ObjectBuilder()
+                builder.event(event, value)
+            elif prefix in places:
+                findings.faults.add(
+                    "field-type", line=stream.line, value=value, expected="a list of label records"
+                )
+                return
+    except (IncompleteJSONError, JSONError, UnicodeDecodeError) as error:
+        findings.faults.add(
+            "json", line=max(1, stream.line), value=first_line(error), expected="a list of label records"
+        )
+        return
+    if not found:
+        findings.faults.add("field-type", line=1, expected="a list of label records")
+
+
+def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iterator[RawLabel]:
+    """The pairs of one question's record: its `grades`."""
+    name = record.get("id", record.get("_id", record.get("qid")))
+    if name is None:
+        findings.faults.add(
+            "missing-field", line=line, field="id", value=", ".join(record), expected="the question's ID"
+        )
+        return
+    question = id_from_json(name, line, "id", findings)
+    grades = record.get("grades")
+    if not isinstance(grades, dict):
+        kind = "missing-field" if grades is None else "field-type"
+        findings.faults.add(kind, line=line, field="grades", value=name, expected='{"chunk": grade, …}')
+        return
+    if question is None:
+        return
+    for chunk, grade in grades.items():
+        if id_is_good(chunk, line=line, field="grades", findings=findings):
+            yield RawLabel(line, question, chunk, grade)
+
+
+READERS: dict[str, Callable[[Source, Findings], Iterator[RawLabel]]] = {
+    "trec": trec_labels,
+    "beir": beir_labels,
+    "json": json_labels,
+    "jsonl": jsonl_labels,
+    "csv": csv_labels,
+}

@@ -1,0 +1,269 @@
+"""TREC runs (six columns) and MS MARCO runs (three columns).
+
+Blocks in which every line has exactly the expected form are read column by column; everything else goes
+through the careful reader, which alone knows the rules and words every fault. Both give the same entries.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import csv
+
+from .entries import Entries, EntryBuilder, join
+from .faults import Findings
+from .opening import BOM, Source
+from .text import ID_CHARACTERS, block_lines, id_is_good
+
+COLUMN_NAMES = ("question", "q0", "chunk", "rank", "score", "tag")
+# everything but white space and control characters
+PRINTABLE = bytes([*range(33, 127), *range(128, 256)])
+ONE_LINE = b"     \n"
+# blocks whose IDs are kept as text before each is stored once
+PARTS_AT_ONCE = 16
+# below this the columnar reader does not pay
+SMALL_BLOCK = 16_384
+
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+BLANKS = re.compile("[ \t]+")
+CODED = pa.dictionary(pa.int32(), pa.string())
+
+Tags = dict[str, int]  # tag -> the first line that has it
+
+
+class Part(NamedTuple):
+    """Some entries of a file in the order of its lines; the chunk IDs are still text."""
+
+    questions: pa.ChunkedArray
+    chunks: pa.ChunkedArray
+    rank: NDArray[np.float64]
+    score: NDArray[np.float64]
+    line: NDArray[np.int64]
+
+
+def read_trec(source: Source, findings: Findings, *, small_block: int = SMALL_BLOCK) -> tuple[Entries, Tags]:
+    """All entries of a six-column run, and its tags."""
+    coded: list[Entries] = []
+    parts: list[Part] = []
+    tags: Tags = {}
+    number, offset = 1, 0
+    for block in source.blocks():
+        part = columnar(block, number, tags) if len(block) >= small_block else None
+        parts.append(part or careful(block, number, offset, tags, findings))
+        number += block.count(b"\n")
+        offset += len(block)
+        if len(parts) == PARTS_AT_ONCE:
+            coded.append(encode(parts))
+            parts = []
+    if parts:
+        coded.append(encode(parts))
+    return join(coded), tags
+
+
+def encode(parts: list[Part]) -> Entries:
+    """The parts as one, with every ID stored once."""
+    questions, question = united([chunk for part in parts for chunk in part.questions.chunks])
+    vocabulary, chunk = united([chunk for part in parts for chunk in part.chunks.chunks])
+    return Entries(
+        questions=questions,
+        vocabulary=vocabulary,
+        question=question,
+        chunk=chunk,
+        rank=np.concatenate([part.rank for part in parts]),
+        score=np.concatenate([part.score for part in parts]),
+        line=np.concatenate([part.line for part in parts]),
+    )
+
+
+def united(chunks: list[pa.Array]) -> tuple[pa.Array, NDArray[np.int32]]:
+    column = pa.chunked_array(chunks, pa.string()).dictionary_encode().combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks else pa.array([], CODED)
+    return column.dictionary, column.indices.to_numpy()
+
+
+def columnar(block: bytes, first_line: int, tags: Tags) -> Part | None:
+    """The entries of a block whose every line has the plain form, else None."""
+    skeleton = block.translate(None, PRINTABLE)
+    if not is_regular(skeleton):
+        block = tidied(block, skeleton)
+        skeleton = block.translate(None, PRINTABLE)
+        if not block or not is_regular(skeleton):
+            return None
+    lines = len(skeleton) // len(ONE_LINE) + (not skeleton.endswith(b"\n"))
+    if block.startswith(BOM):  # the CSV reader would drop it; here it belongs to an ID
+        return None
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(column_names=COLUMN_NAMES, block_size=2**20),
+            parse_options=csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types={
+                    "question": pa.string(),
+                    "q0": CODED,
+                    "chunk": pa.string(),
+                    "rank": pa.float64(),
+                    "score": pa.float64(),
+                    "tag": CODED,
+                },
+                null_values=[],
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if table.num_rows != lines:
+        return None
+    questions, chunks = table.column("question"), table.column("chunk")
+    tag_column = table.column("tag").unify_dictionaries()
+    names = tag_column.chunk(0).dictionary
+    rank, score = table.column("rank").to_numpy(), table.column("score").to_numpy()
+    ids_fine = all(ids_are_good(ids, block.isascii()) for ids in (questions, chunks, names))
+    comment = pc.any(pc.starts_with(questions, "#")).as_py()
+    if not ids_fine or comment or not np.isfinite(rank).all() or not np.isfinite(score).all():
+        return None
+    tag = np.concatenate([part.indices.to_numpy() for part in tag_column.chunks])
+    for code, name in enumerate(names.to_pylist()):
+        if name not in tags:
+            tags[name] = first_line + int(np.argmax(tag == code))
+    line = np.arange(first_line, first_line + lines, dtype=np.int64)
+    return Part(questions, chunks, rank, score, line)
+
+
+def is_regular(skeleton: bytes) -> bool:
+    """Whether what is left of a block without its printable bytes is five single spaces a line."""
+    whole, rest = divmod(len(skeleton), len(ONE_LINE))
+    return skeleton == ONE_LINE * whole + ONE_LINE[:rest] and rest in (0, len(ONE_LINE) - 1)
+
+
+def tidied(block: bytes, skeleton: bytes) -> bytes:
+    """The block with each run of spaces and tabs as one space and LF line ends, where that is all it needs."""
+    if skeleton.translate(None, b" \t\r\n"):
+        return b""
+    block = block.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in block:
+        block = block.replace(b"  ", b" ")
+    return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+
+
+def ids_are_good(ids: pa.Array | pa.ChunkedArray, is_ascii: bool) -> bool:
+    """Whether the columnar reader may take these IDs: it leaves the rare ones to the careful reader."""
+    sizes = pc.min_max(pc.binary_length(ids)).as_py()
+    if not sizes["min"] or sizes["max"] > ID_CHARACTERS:
+        return False
+    # ASCII control characters have been seen in the skeleton already
+    return is_ascii or not pc.any(pc.match_substring_regex(ids, r"\p{Cc}")).as_py()
+
+
+def careful(block: bytes, first_line: int, offset: int, tags: Tags, findings: Findings) -> Part:
+    """The entries of a block line by line; what is wrong becomes a fault with its line."""
+    questions: list[str] = []
+    chunks: list[str] = []
+    ranks, scores, numbers = array("d"), array("d"), array("q")
+    seen: set[str] = set()  # IDs and tags known to be good
+    for line, fields in fields_of_lines(block, first_line, offset, findings):
+        if len(fields) != 6:
+            findings.faults.add(
+                "columns",
+                line=line,
+                field=f"{len(fields)} columns",
+                value=" ".join(fields),
+                expected=six_columns(len(fields)),
+            )
+            continue
+        question, _q0, chunk, rank_text, score_text, tag = fields
+        good = True
+        for field, value in (("question", question), ("chunk", chunk), ("tag", tag)):
+            if value not in seen:
+                if id_is_good(value, line=line, field=field, findings=findings):
+                    seen.add(value)
+                else:
+                    good = False
+        rank = number(rank_text, "rank", line, findings)
+        score = number(score_text, "score", line, findings)
+        if not good or rank is None or score is None:
+            continue
+        tags.setdefault(tag, line)
+        questions.append(question)
+        chunks.append(chunk)
+        ranks.append(rank)
+        scores.append(score)
+        numbers.append(line)
+    return Part(
+        pa.chunked_array([pa.array(questions, pa.string())]),
+        pa.chunked_array([pa.array(chunks, pa.string())]),
+        np.array(ranks, np.float64),
+        np.array(scores, np.float64),
+        np.array(numbers, np.int64),
+    )
+
+
+def six_columns(found: int) -> str:
+    expected = "six columns: question, Q0, chunk, rank, score, tag"
+    if found > 6:
+        return f"{expected}; more than six nearly always means a space inside an ID or tag"
+    if found == 4:
+        return f"{expected}; four columns are qrels, which are imported as labels"
+    if found == 3:
+        return f"{expected}; question, chunk and rank alone are the format msmarco"
+    return expected
+
+
+def fields_of_lines(
+    block: bytes, first_line: int, offset: int, findings: Findings
+) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each line that is neither blank nor a comment. Only spaces and tabs separate."""
+    for line, text in block_lines(block, first_line, offset, findings):
+        if text.startswith("#"):
+            continue
+        stripped = text.strip(" \t")
+        if stripped:
+            yield line, BLANKS.split(stripped)
+
+
+def number(text: str, field: str, line: int, findings: Findings) -> float | None:
+    """A finite number in plain or scientific notation, or None after a fault of the kind `field`."""
+    if NUMBER.fullmatch(text):
+        value = float(text)
+        if math.isfinite(value):
+            return value
+    hint = "; a space inside an ID shifts the columns" if field == "rank" else ""
+    findings.faults.add(field, line=line, field=field, value=text, expected=f"a finite number{hint}")
+    return None
+
+
+def read_msmarco(source: Source, findings: Findings) -> tuple[Entries, Tags]:
+    """All entries of a three-column run: question, chunk, rank."""
+    builder = EntryBuilder()
+    number_of_line, offset = 1, 0
+    for block in source.blocks():
+        for line, fields in fields_of_lines(block, number_of_line, offset, findings):
+            if len(fields) != 3:
+                findings.faults.add(
+                    "columns",
+                    line=line,
+                    field=f"{len(fields)} columns",
+                    value=" ".join(fields),
+                    expected="three columns: question, chunk, rank",
+                )
+                continue
+            question, chunk, rank_text = fields
+            good = [
+                id_is_good(question, line=line, field="question", findings=findings),
+                id_is_good(chunk, line=line, field="chunk", findings=findings),
+            ]
+            rank = number(rank_text, "rank", line, findings)
+            if all(good) and rank is not None:
+                builder.add(question, chunk, rank=rank, score=None, line=line)
+        number_of_line += block.count(b"\n")
+        offset += len(block)
+    return builder.entries(), {}

@@ -1,0 +1,188 @@
+"""Opening files: packing told by content, limits, archives, encodings."""
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pooling.formats import ChunkFile, Limits, Source, Unreadable, read_questions, read_run
+
+RUN = b"q1 Q0 c1 1 2.0 s\nq1 Q0 c2 2 1.0 s\n"
+
+
+def zipped(entries: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def write(content: bytes | str, name: str = "input.any") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("packing", "content"),
+    [
+        ("plain", RUN),
+        ("gzip", gzip.compress(RUN)),
+        ("gzip", gzip.compress(RUN[:17]) + gzip.compress(RUN[17:])),
+        ("zstd", pa.compress(RUN, "zstd", asbytes=True)),
+        ("zip", zipped({"runs/bm25.txt": RUN})),
+        ("plain", b"\xef\xbb\xbf" + RUN),
+        ("plain", RUN.replace(b"\n", b"\r\n")),
+        ("plain", RUN.rstrip()),
+    ],
+)
+def test_packing_is_told_by_content(write, packing, content):
+    run = read_run(write(content, "named-anything.csv"))
+    assert run.findings.faults.as_json() == []
+    assert run.sniff.packing == packing
+    assert [[run.vocabulary[at] for at in ranking.chunks] for ranking in run.rankings] == [["c1", "c2"]]
+
+
+def test_digest_is_that_of_the_content_whatever_the_packing(write):
+    assert read_run(write(RUN)).digest == read_run(write(gzip.compress(RUN))).digest
+    assert read_run(write(RUN)).digest != read_run(write(RUN + b"\n")).digest
+
+
+def test_archive_junk_is_skipped_and_listed(write):
+    content = zipped(
+        {"BM25/run.txt": RUN, "__MACOSX/BM25/._run.txt": b"\0\5", "BM25/.DS_Store": b"\0", "BM25/._x": b"1"}
+    )
+    run = read_run(write(content))
+    assert run.read == 2
+    assert run.sniff.member == "BM25/run.txt"
+    assert sorted(run.sniff.skipped) == ["BM25/.DS_Store", "BM25/._x", "__MACOSX/BM25/._run.txt"]
+
+
+@pytest.mark.parametrize("name", ["../../outside.txt", "/abs.txt", "a/../../b.txt", "C:\\x.txt", "..\\x.txt"])
+def test_names_that_leave_the_folder_are_refused(write, name):
+    run = read_run(write(zipped({name: b"x", "ok/run.txt": RUN})))
+    assert run.findings.faults.kinds() == ["archive-name"]
+    assert run.findings.faults.examples("archive-name")[0].value == name
+    assert run.rankings == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "kind"), [({}, "archive"), ({"a": RUN, "b": RUN}, "archive"), ({".DS_Store": b""}, "archive")]
+)
+def test_archive_must_hold_one_file(write, entries, kind):
+    assert read_run(write(zipped(entries))).findings.faults.kinds() == [kind]
+
+
+def test_archive_with_too_many_entries(write):
+    content = zipped({f"._{n}": b"" for n in range(20)} | {"run.txt": RUN})
+    assert read_run(write(content), limits=Limits(archive_entries=10)).findings.faults.kinds() == ["archive"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        gzip.compress(b"0" * 1_000_000),
+        pa.compress(b"0" * 1_000_000, "zstd", asbytes=True),
+        zipped({"run.txt": b"0" * 1_000_000}),
+        b"q1 Q0 c1 1 2.0 s\n" * 60_000,
+    ],
+)
+def test_unpacked_size_is_limited(write, content):
+    run = read_run(write(content), limits=Limits(unpacked_bytes=500_000))
+    assert "unpacked-size" in run.findings.faults.kinds()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        gzip.compress(RUN)[:-9],
+        gzip.compress(RUN)[:12],
+        b"\x1f\x8b nonsense",
+        pa.compress(RUN * 1000, "zstd", asbytes=True)[:-3],
+        b"\x28\xb5\x2f\xfd nonsense",
+        zipped({"a.txt": RUN})[:-30],
+        b"PK\x03\x04 nonsense",
+        gzip.compress(gzip.compress(RUN)),
+    ],
+)
+def test_damaged_files_are_a_fault(write, content):
+    run = read_run(write(content))
+    assert run.findings.faults.kinds() == ["compression"]
+    assert run.rankings == []
+
+
+def test_missing_file():
+    assert read_run("/nowhere/at/all").findings.faults.kinds() == ["unreadable"]
+    with pytest.raises(Unreadable):
+        Source("/nowhere/at/all")
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_utf16_is_said_plainly(write, mark):
+    questions = read_questions(write(mark + "q1\ttext".encode("utf-16-le")))
+    assert questions.findings.faults.kinds() == ["encoding"]
+    assert questions.findings.faults.examples("encoding")[0].value == "UTF-16"
+
+
+def test_wrong_code_page_names_place_and_both_readings(write):
+    content = b"id,text\nq1,\xd6ffnungszeiten f\xfcr B\xfcrger \x96 \x80 5\nq2,plain\n"
+    questions = read_questions(write(content))
+    (example,) = questions.findings.faults.examples("encoding")
+    assert example.line == 2
+    assert example.field.startswith("byte 11 ")
+    assert content[11:12] == b"\xd6"
+    assert "cp1252: 'q1,Öffnungszeiten für Bürger – € 5'" in example.expected
+    assert "�" in example.value
+
+
+def test_every_bad_line_is_counted_and_few_are_shown(write):
+    questions = read_questions(write(b"q1\tgood\n" + b"q2\t\xff\n" * 50))
+    assert questions.findings.faults.count("encoding") == 50
+    assert [example.line for example in questions.findings.faults.examples("encoding")] == list(range(2, 22))
+
+
+def test_nul_is_a_fault_with_its_place(write):
+    questions = read_questions(write(b"q1\tgood\nq2\tb\x00d\n"))
+    (example,) = questions.findings.faults.examples("nul")
+    assert (example.line, example.field) == (2, "byte 12 (byte 4 of the line)")
+
+
+def test_text_decoded_twice_is_taken_with_a_hint(write):
+    questions = read_questions(write("id,text\nq1,cafÃ© and tea\n"))
+    assert questions.records[0].text == "cafÃ© and tea"
+    assert not questions.findings.faults
+    assert "'café and tea'" in questions.findings.warnings.examples("mojibake")[0].expected
+
+
+def test_accents_alone_are_no_sign_of_decoding_twice(write):
+    questions = read_questions(write("q1\tÖffnungszeiten, Ângela, São Paulo, Ã la carte\n"))
+    assert questions.findings.warnings.kinds() == []
+
+
+def test_a_line_over_the_limit_is_refused_without_being_held(write):
+    chunks = ChunkFile(write(b"c1\t" + b"x" * 20_000_000), limits=Limits(line_bytes=1_000_000))
+    assert list(chunks) == []
+    assert chunks.findings.faults.kinds() == ["line-length"]
+
+
+def test_progress_goes_by_the_bytes_of_the_file(write):
+    seen = []
+    path = write(gzip.compress(RUN * 1000))
+    read_run(path, duplicates="keep-first", progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (path.stat().st_size, path.stat().st_size)
+
+
+def test_blocks_end_with_lines_and_make_the_whole(write):
+    content = b"".join(b"line %d\n" % n for n in range(5000)) + b"last"
+    source = Source(write(content))
+    blocks = list(source.blocks(size=1000))
+    assert b"".join(blocks) == content
+    assert all(block.endswith(b"\n") for block in blocks[:-1])
