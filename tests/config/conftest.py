@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from config.embedded import folder_outside
+from config.embedded.home import Home
+
+CHECKOUT = settings.BASE_DIR
+
+
+class Homestead:
+    """A FAIRPOOL_HOME of its own for tests that start, kill and break what runs in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.home = Home(path)
+        without = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY")
+        self.environment = {key: value for key, value in os.environ.items() if key not in without}
+        self.environment |= {"FAIRPOOL_HOME": str(path), "DJANGO_SETTINGS_MODULE": "config.settings"}
+
+    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        """Run Python with these arguments in the checkout, on this home."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=CHECKOUT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run("manage.py", *arguments)
+
+    def processes(self) -> dict[int, str]:
+        """Command lines of everything that runs for this home, by process number."""
+        marker = f"FAIRPOOL_HOME={self.path}".encode()
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if marker in (folder / "environ").read_bytes().split(b"\0"):
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+        found.pop(os.getpid(), None)
+        return {pid: command for pid, command in found.items() if command}
+
+    def pid_of(self, *words: str) -> int:
+        """The lowest process number among those whose command line has all the words: the first of its kind."""
+        return min(pid for pid, line in self.processes().items() if all(word in line for word in words))
+
+    def kill(self, *words: str) -> int:
+        pid = self.pid_of(*words)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+
+def wait_until(true: Callable[[], object], seconds: float = 30) -> None:
+    """Fail unless `true()` becomes true in time."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {true}"
+        time.sleep(0.05)
+
+
+def _homestead(path: Path) -> Iterator[Homestead]:
+    homestead = Homestead(path)
+    yield homestead
+    for pid in homestead.processes():
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder_outside(homestead.home), ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homestead]:
+    """One home for the tests of a module, since making a database takes seconds."""
+    yield from _homestead(tmp_path_factory.mktemp("fairpool") / "home")
+
+
+@pytest.fixture
+def homestead(shared_home: Homestead) -> Homestead:
+    """The module's home, with nothing running in it."""
+    wait_until(lambda: not shared_home.processes())
+    return shared_home
+
+
+@pytest.fixture
+def second_home(tmp_path: Path) -> Iterator[Homestead]:
+    yield from _homestead(tmp_path / "a home with spaces")
