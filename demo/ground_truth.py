@@ -9,9 +9,12 @@ each relevant pair and for each pair that a run of the demo has within its first
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 DEMO = Path(__file__).resolve().parent
 DEPTH = 20
+
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,10 @@ class Relevance:
 
     grade: int
     facts: tuple[str, ...] = ()
+
+
+def read_jsonl(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def read_relevance(path: Path = DEMO / "relevance.txt") -> dict[str, dict[str, Relevance]]:
@@ -43,13 +50,11 @@ def read_relevance(path: Path = DEMO / "relevance.txt") -> dict[str, dict[str, R
 def read_rankings(path: Path) -> dict[str, list[str]]:
     """A run file of the demo (TREC or JSONL): by question the chunk IDs in their order."""
     rankings: dict[str, list[str]] = {}
+    if path.suffix == ".jsonl":
+        return {record["qid"]: [result["id"] for result in record["results"]] for record in read_jsonl(path)}
     for line in path.read_text(encoding="utf-8").splitlines():
-        if path.suffix == ".jsonl":
-            record = json.loads(line)
-            rankings[record["qid"]] = [result["id"] for result in record["results"]]
-        else:
-            question, _, chunk, *_ = line.split()
-            rankings.setdefault(question, []).append(chunk)
+        question, _, chunk, *_ = line.split()
+        rankings.setdefault(question, []).append(chunk)
     return rankings
 
 

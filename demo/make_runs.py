@@ -24,14 +24,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import bm25s
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import FeatureUnion
 
-DEMO = Path(__file__).resolve().parent
+from demo.ground_truth import DEMO, Record, read_jsonl
+
 DEPTH = 20
 CORPUS_SNAPSHOT = "2025-10-01"  # also the day on which a question without a date of its own is asked
 LSA_DIMENSIONS = 120
@@ -41,7 +41,6 @@ CONTEXT_WORDS = 250
 ABSTAIN_BELOW = 0.40
 IDENTIFIER = re.compile(r"\b[A-Z]{2}-\d+(?:-[A-Z])?\b|\b\d\d-[A-Z]\b")  # codes, parts, forms
 
-Record = dict[str, Any]
 Ranking = list[tuple[int, float]]  # (position of the chunk in chunks.jsonl, score), best first
 
 
@@ -353,10 +352,6 @@ def document_titles(folder: Path) -> dict[str, str]:
         assert title is not None, f"{path} has no title"
         found[path.stem] = title[1]
     return found
-
-
-def read_jsonl(path: Path) -> list[Record]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def write_runs(runs: list[MadeRun], folder: Path) -> None:

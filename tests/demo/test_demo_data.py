@@ -7,9 +7,8 @@ import unicodedata
 
 import pytest
 
-from demo.ground_truth import DEMO, qrels_lines, read_rankings, read_relevance, run_files
+from demo.ground_truth import DEMO, qrels_lines, read_jsonl, read_rankings, read_relevance, run_files
 from demo.make_chunks import all_chunks
-from demo.make_runs import read_jsonl
 
 CHUNKS = {chunk["id"]: chunk for chunk in read_jsonl(DEMO / "chunks.jsonl")}
 QUESTIONS = {question["id"]: question for question in read_jsonl(DEMO / "questions.jsonl")}

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from demo import story
-from demo.ground_truth import DEMO, read_rankings, run_files
-from demo.make_runs import CONTEXT_WORDS, all_runs, is_admissible, read_jsonl, write_runs
+from demo.ground_truth import DEMO, read_jsonl, read_rankings, run_files
+from demo.make_runs import CONTEXT_WORDS, all_runs, is_admissible, write_runs
 
 RUNS = ["bm25", "bm25-tuned", "char-tfidf", "lsa", "hybrid-candidates", "hybrid-context", "hybrid"]
 
