@@ -7,14 +7,16 @@ is the current judgment. A task is only a claim; what became of it is said by th
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce, Now
 from django.urls import reverse
 
-from evalsets.models import Chunk, EvalSet, ImportedFile, Question, User
+from evalsets.models import Chunk, EvalSet, ImportedFile, Member, Question, User
 from pooling.models import Pool
 
 
@@ -68,6 +70,36 @@ class Assessor(models.Model):
         return self.name
 
 
+class BatchQuerySet(models.QuerySet["Batch"]):
+    def open(self) -> BatchQuerySet:
+        """Batches that are not cancelled and have a pair that wants a judgment still."""
+        waiting = BatchPair.objects.filter(batch=OuterRef("pk"), filled_at__isnull=True)
+        return self.filter(Exists(waiting), cancelled_at__isnull=True)
+
+    def for_assessor(self, user: User) -> BatchQuerySet:
+        """Batches that the user was named for, in eval sets where they are a member who may judge."""
+        may_judge = [Member.Role.LEAD, Member.Role.ASSESSOR]
+        membership = Member.objects.filter(evalset=OuterRef("evalset"), user=user, role__in=may_judge)
+        return self.filter(Exists(membership), assessors__user=user)
+
+    def with_progress(self) -> BatchQuerySet:
+        """Adds `question_count`, `pair_count`, `filled_count` (pairs with all their judgments) and `wanted_count`
+        (judgments asked for)."""
+        pairs = BatchPair.objects.all()
+        return self.annotate(
+            question_count=_per_batch(BatchQuestion.objects.all(), Count("pk")),
+            pair_count=_per_batch(pairs, Count("pk")),
+            filled_count=_per_batch(pairs, Count("filled_at")),
+            wanted_count=_per_batch(pairs, Sum("wanted")),
+        )
+
+
+def _per_batch(rows: QuerySet[Any], total: Any) -> Coalesce:
+    """`total` over the rows of the outer batch. Each in a subquery of its own, so that counts do not multiply."""
+    counted = rows.filter(batch=OuterRef("pk")).order_by().values("batch").annotate(total=total)
+    return Coalesce(Subquery(counted.values("total"), output_field=IntegerField()), 0)
+
+
 class Batch(models.Model):
     """The part of a remainder that a lead hands to named assessors, under one rubric."""
 
@@ -104,6 +136,8 @@ class Batch(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True)
     cancelled_at = models.DateTimeField(null=True, blank=True)
 
+    objects = BatchQuerySet.as_manager()
+
     class Meta:
         ordering = ["-created_at", "-id"]
         verbose_name_plural = "batches"
@@ -122,6 +156,11 @@ class Batch(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("judging:batch", args=[self.evalset.slug, self.pk])
+
+    @property
+    def hands_out_pairs(self) -> bool:
+        """Whether assessors get work from it now."""
+        return self.paused_at is None and self.cancelled_at is None
 
 
 class BatchQuestion(models.Model):
@@ -157,10 +196,22 @@ class BatchPair(models.Model):
     gold_grade = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="The known grade, where the pair was mixed in as a check."
     )
+    # Follows from the judgments, and is set under the pair's lock in the transaction that saves one. It is here only
+    # so that a claim finds the open pairs by an index, rather than by reading past everything that is done.
+    filled_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When the last of the wanted judgments came in."
+    )
 
     class Meta:
         ordering = ["batch_question", "position"]
-        indexes = [models.Index(fields=["batch", "question", "position"], name="pair_in_reading_order")]
+        indexes = [
+            models.Index(fields=["batch", "question", "position"], name="pair_in_reading_order"),
+            models.Index(
+                fields=["batch", "batch_question", "position"],
+                condition=Q(filled_at__isnull=True),
+                name="pair_open_in_batch",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["batch", "question", "chunk"], name="batch_pair_twice"),
             models.CheckConstraint(condition=Q(wanted__gte=1), name="batch_pair_wanted_below_one"),
@@ -304,3 +355,26 @@ class PairVerdict(models.Model):
 
     def __str__(self) -> str:
         return f"{self.first_id} {self.verdict} {self.second_id}"
+
+
+class ChunkClass(models.Model):
+    """Chunks that carry the same content, so that any one of them is a hit: what `same` verdicts join together."""
+
+    evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="chunk_classes")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        verbose_name_plural = "chunk classes"
+
+    def __str__(self) -> str:
+        return f"class {self.pk}"
+
+
+class ClassMember(models.Model):
+    """A chunk's place in its class. Follows from the verdicts; kept so that the database holds it to one class."""
+
+    chunk_class = models.ForeignKey(ChunkClass, models.CASCADE, related_name="members")
+    chunk = models.OneToOneField(Chunk, models.CASCADE, related_name="class_member")
+
+    def __str__(self) -> str:
+        return f"{self.chunk_id} in {self.chunk_class_id}"

@@ -1,0 +1,274 @@
+"""Who gets which pair: claiming, putting off, giving back. Safe however many assessors ask at once.
+
+What is counted. A pair wants a number of independent judgments. A place among them is *taken* by an assessor whose
+current judgment is a grade or a cannot-judge, or who holds a live task. A skip takes no place, and neither does an
+extra judgment, one that came after its place had gone to somebody else. An assessor is offered a pair only while fewer places are taken than wanted, and only if they have made no judgment on it, so a skipped pair
+goes to the others and never wanders back and forth; its assessor can open it again from the list of skipped pairs.
+
+A question that is assigned keeps one place of each pair for its owner; others get only what overlap asks beyond.
+
+Locks, always in this order, so that no two transactions can wait for each other:
+
+1. the assessor's **seat**, the row that says they are in the batch: whoever changes an assessor's tasks holds it, so
+   two tabs of one person take turns (services that touch several assessors take their seats by ascending ID);
+2. the **question** of the batch, when it is handed out as a whole or reassigned;
+3. its **pairs**, by ascending ID: places are counted and changed only under the pair's lock.
+
+A claim passes over rows that are locked (SKIP LOCKED), since they are being handed out to somebody else. Only when
+nothing else is left does it wait for them, so that nobody is told "nothing left" because of a lock; then it holds
+no other pair's lock.
+"""
+
+# ruff: noqa: S608 (the statements are put together from the constants of this file alone)
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+
+from evalsets.errors import Refused
+from evalsets.models import User
+from judging.models import Assessor, Batch, BatchPair, Task
+
+# Past its end a lease is still honoured for so long before its pairs go to others: a renewal that was under way when
+# it ended is then certain to be visible.
+GRACE = timedelta(seconds=10)
+
+# The assessors other than %(me)s who take a place at pair p, and whether the owner of its question bq is one of them.
+TAKEN_BY_OTHERS = """
+    SELECT count(*) AS places, coalesce(bool_or(assessor_id = bq.assigned_to_id), false) AS by_owner
+    FROM (
+        SELECT t.assessor_id FROM judging_task t
+        WHERE t.pair_id = p.id AND t.leased_until > statement_timestamp() - %(grace)s
+        UNION
+        SELECT j.assessor_id FROM judging_judgment j
+        WHERE j.pair_id = p.id AND j.kind <> 'skip' AND j.details -> 'extra' IS NULL
+          AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+    ) taker
+    WHERE assessor_id <> %(me)s
+"""
+
+# How many places of pair p are gone for %(me)s: those of others, and the one that is kept for the question's owner.
+PLACES_GONE = "taken.places + coalesce((bq.assigned_to_id <> %(me)s AND NOT taken.by_owner)::int, 0)"
+
+# The pairs p (of questions bq) of the batch that may be offered to %(me)s, without what they hold already.
+OPEN_PAIRS = f"""
+    FROM judging_batchpair p
+    JOIN judging_batchquestion bq ON bq.id = p.batch_question_id
+    CROSS JOIN LATERAL ({TAKEN_BY_OTHERS}) taken
+    WHERE p.batch_id = %(batch)s
+      AND p.filled_at IS NULL
+      AND p.wanted > {PLACES_GONE}
+      AND (bq.assigned_to_id IS NOT NULL OR NOT %(only_assigned)s)
+      AND NOT EXISTS (
+          SELECT FROM judging_task mine
+          WHERE mine.pair_id = p.id AND mine.assessor_id = %(me)s AND mine.leased_until > statement_timestamp()
+      )
+      AND NOT EXISTS (
+          SELECT FROM judging_judgment j
+          WHERE j.evalset_id = %(evalset)s AND j.question_id = p.question_id AND j.chunk_id = p.chunk_id
+            AND j.assessor_id = %(me)s
+            AND (j.pair_id = p.id OR (j.revision = p.revision AND j.kind <> 'skip'))
+      )
+"""
+
+# Which question to hand out next: one that this assessor has begun, else one that nobody is at, in batch order.
+NEXT_QUESTION = f"""
+    SELECT q.id FROM judging_batchquestion q
+    WHERE q.batch_id = %(batch)s AND EXISTS (SELECT {OPEN_PAIRS} AND p.batch_question_id = q.id)
+    ORDER BY
+        EXISTS (
+            SELECT FROM judging_judgment j JOIN judging_batchpair p ON p.id = j.pair_id
+            WHERE p.batch_question_id = q.id AND j.assessor_id = %(me)s
+        ) DESC,
+        EXISTS (
+            SELECT FROM judging_task t JOIN judging_batchpair p ON p.id = t.pair_id
+            WHERE p.batch_question_id = q.id AND t.leased_until > statement_timestamp() - %(grace)s
+        ),
+        q.position
+    LIMIT 1
+    FOR NO KEY UPDATE OF q
+"""
+
+PAIRS_OF_QUESTION = """
+    SELECT id FROM judging_batchpair WHERE batch_question_id = %(question)s AND filled_at IS NULL
+    ORDER BY id FOR NO KEY UPDATE
+"""
+
+# Questions of a batch are made in their order, so their IDs serve for it and the index of open pairs gives it.
+NEXT_PAIRS = f"""
+    SELECT p.id {OPEN_PAIRS}
+    ORDER BY p.batch_question_id, p.position
+    LIMIT %(count)s
+    FOR NO KEY UPDATE OF p
+"""
+
+# Counted anew now that the pairs are locked. A task of mine whose lease had ended is taken up again.
+TAKE = f"""
+    INSERT INTO judging_task (pair_id, assessor_id, leased_until)
+    SELECT p.id, %(me)s, statement_timestamp() + %(lease)s {OPEN_PAIRS} AND p.id = ANY(%(pairs)s)
+    ON CONFLICT (pair_id, assessor_id)
+    DO UPDATE SET leased_until = excluded.leased_until, claimed_at = statement_timestamp(), deferred_at = NULL
+"""
+
+
+def take_seat(*, batch: Batch, by: User) -> Assessor:
+    """The user's assessor row in this batch, with their seat locked until the transaction ends.
+
+    Raises Refused for somebody who is not an assessor of the batch.
+    """
+    seats = Batch.assessors.through.objects.select_for_update(no_key=True, of=("self",))
+    seat = seats.filter(batch=batch, assessor__user=by).select_related("assessor").first()
+    if seat is None:
+        raise Refused(f"You are not an assessor of {batch}. Ask its lead to add you.")
+    assessor: Assessor = seat.assessor
+    return assessor
+
+
+@transaction.atomic
+def claim_next(*, batch: Batch, by: User, count: int = 1) -> list[Task]:
+    """Up to `count` tasks that wait for the user, the next one first; their leases run anew.
+
+    What the user holds already comes first; only if that is fewer than `count`, more is claimed: a whole question,
+    or single pairs in a batch that is shared. Empty when nothing is left for this user, or while the batch is paused
+    or cancelled. Raises Refused for somebody who is not an assessor of the batch.
+    """
+    assessor = take_seat(batch=batch, by=by)
+    batch.refresh_from_db(fields=["paused_at", "cancelled_at"])
+    if not batch.hands_out_pairs:
+        return []
+    renew_leases(batch=batch, assessor=assessor)
+    waiting = list(queue(batch=batch, assessor=assessor)[:count])
+    while len(waiting) < count and _claim_more(batch, assessor, count - len(waiting), wait=not waiting):
+        waiting = list(queue(batch=batch, assessor=assessor)[:count])
+    return waiting
+
+
+def queue(*, batch: Batch, assessor: Assessor) -> QuerySet[Task]:
+    """The live tasks of the assessor in the order in which they are worked off; what was put off comes last.
+
+    Where one mind grades one question, "last" is the end of the question, before the next one begins.
+    """
+    order = (
+        ["deferred_at", "claimed_at"]
+        if batch.sharing == Batch.Sharing.SHARED
+        else ["claimed_at", "deferred_at"]
+    )
+    return (
+        Task.objects.filter(pair__batch=batch, assessor=assessor, leased_until__gt=Now())
+        .select_related("pair")
+        .order_by(
+            *(F(name).asc(nulls_first=True) for name in order), "pair__batch_question_id", "pair__position"
+        )
+    )
+
+
+def renew_leases(*, batch: Batch, assessor: Assessor) -> None:
+    """An act of the assessor: what they hold stays theirs. The caller holds their seat.
+
+    A lease that was renewed within the last minute is left alone, which spares a row a grade for each pair held.
+    """
+    lease = timedelta(minutes=batch.lease_minutes)
+    fresh = max(lease - timedelta(minutes=1), lease / 2)
+    tasks = Task.objects.filter(assessor=assessor, pair__batch=batch, leased_until__gt=Now())
+    tasks.filter(leased_until__lt=Now() + fresh).update(leased_until=Now() + lease)
+
+
+@transaction.atomic
+def put_off(*, pair: BatchPair, by: User) -> None:
+    """ "Later": the pair stays with the user and comes again at the end of their queue.
+
+    Raises Refused where the user no longer holds it; then it will come again by itself, if it is still open.
+    """
+    assessor = take_seat(batch=pair.batch, by=by)
+    put_off = Task.objects.filter(pair=pair, assessor=assessor, leased_until__gt=Now()).update(
+        deferred_at=Now()
+    )
+    if not put_off:
+        raise Refused("This pair went back while you were away, so there is nothing to put off.")
+    renew_leases(batch=pair.batch, assessor=assessor)
+
+
+@transaction.atomic
+def give_back(*, batch: Batch, by: User) -> int:
+    """End the user's leases in the batch at once, so that others can go on. Returns how many pairs went back."""
+    assessor = take_seat(batch=batch, by=by)
+    return end_leases(Task.objects.filter(pair__batch=batch, assessor=assessor))
+
+
+def end_leases(tasks: QuerySet[Task]) -> int:
+    """End these tasks now, without the grace. The caller holds the seats of their assessors.
+
+    The rows stay: they say that the pair was once given to that assessor, whose late judgment is then kept.
+    """
+    return tasks.filter(leased_until__gt=Now() - GRACE).update(leased_until=Now() - 2 * GRACE)
+
+
+def places_gone(*, pair: BatchPair, assessor: Assessor) -> int:
+    """Places of the pair that are not open to the assessor. The caller holds the pair's lock."""
+    statement = f"""
+        SELECT {PLACES_GONE}
+        FROM judging_batchpair p
+        JOIN judging_batchquestion bq ON bq.id = p.batch_question_id
+        CROSS JOIN LATERAL ({TAKEN_BY_OTHERS}) taken
+        WHERE p.id = %(pair)s
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"pair": pair.pk, "me": assessor.pk, "grace": GRACE})
+        return int(cursor.fetchone()[0])
+
+
+def _claim_more(batch: Batch, assessor: Assessor, count: int, *, wait: bool) -> int:
+    """Claim the next question, or up to `count` single pairs. Returns how many pairs it got; 0: nothing is left.
+
+    With `wait`, rows that others have locked are waited for when there are no others; without it they are passed over.
+    """
+    values: dict[str, Any] = {
+        "batch": batch.pk,
+        "evalset": batch.evalset_id,
+        "me": assessor.pk,
+        "count": count,
+        "only_assigned": batch.sharing == Batch.Sharing.ASSIGNED,
+        "grace": GRACE,
+        "lease": timedelta(minutes=batch.lease_minutes),
+    }
+    for waiting in (False, True) if wait else (False,):
+        while True:
+            # Locks that got us nothing are given up with the savepoint: whoever waits, waits empty-handed.
+            with transaction.atomic():
+                pairs = _lock_next(batch, values, wait=waiting)
+                taken = _take(pairs, values) if pairs else 0
+                if pairs and not taken:
+                    transaction.set_rollback(True)
+            if taken:
+                return taken
+            if not pairs:
+                break
+            # Others took these pairs between our look and our lock; the next look sees that.
+    return 0
+
+
+def _take(pairs: Sequence[int], values: dict[str, Any]) -> int:
+    """Make tasks of these pairs, as far as they are open still. Returns how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, {**values, "pairs": list(pairs)})
+        return cursor.rowcount
+
+
+def _lock_next(batch: Batch, values: dict[str, Any], *, wait: bool) -> Sequence[int]:
+    """Lock the pairs to take next and return their IDs; none where there are none, or all are locked by others."""
+    passing_over = "" if wait else " SKIP LOCKED"
+    with connection.cursor() as cursor:
+        if batch.sharing == Batch.Sharing.SHARED:
+            cursor.execute(NEXT_PAIRS + passing_over, values)
+            return [row[0] for row in cursor.fetchall()]
+        cursor.execute(NEXT_QUESTION + passing_over, values)
+        question = cursor.fetchone()
+        if question is None:
+            return []
+        cursor.execute(PAIRS_OF_QUESTION, {"question": question[0]})
+        return [row[0] for row in cursor.fetchall()]

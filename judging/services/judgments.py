@@ -1,0 +1,180 @@
+"""Saving what an assessor says of a pair. Every act is kept; a later one replaces the earlier one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evalsets.errors import BadInput, Refused
+from evalsets.models import User
+from judging.models import Assessor, BatchPair, Judgment, Rubric, Task
+from judging.services.claims import places_gone, renew_leases, take_seat
+
+# Longer than this on one pair, somebody was elsewhere: the time says nothing.
+MOST_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What an assessor says of a pair: a grade, a skip with its reason, or that it cannot be judged, and why."""
+
+    kind: Judgment.Kind
+    grade: int | None = None
+    reason: str = ""
+    note: str = ""
+    spans: Sequence[dict[str, Any]] = field(default_factory=list)
+    facts: Sequence[str] = field(default_factory=list)
+
+    def check(self, rubric: Rubric) -> None:
+        """Raises BadInput for a grade outside the scale, or a skip or cannot-judge without a reason."""
+        if self.kind == Judgment.Kind.GRADE:
+            highest = len(rubric.scale) - 1
+            if self.grade is None or not 0 <= self.grade <= highest:
+                raise BadInput(f"The grade is {self.grade!r}; the scale has 0 to {highest}.")
+        elif self.reason not in Judgment.Reason.values:
+            raise BadInput(
+                f"The reason is {self.reason!r}; one of {', '.join(Judgment.Reason.values)} is asked for."
+            )
+
+    def is_said_by(self, judgment: Judgment) -> bool:
+        return (
+            self.kind == judgment.kind
+            and self.grade == judgment.grade
+            and (self.kind == Judgment.Kind.GRADE or self.reason == judgment.reason)
+            and self.note == judgment.note
+            and list(self.spans) == judgment.spans
+            and sorted(self.facts) == sorted(judgment.facts)
+        )
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What became of a save.
+
+    `created`: a row was written; else the same had been said before. `extra`: the pair had gone to others meanwhile
+    and has all the judgments it asked for; this one is kept beside them. `overtaken`: a newer judgment by the same
+    assessor stands, made after this one was chosen; `judgment` is that newer one.
+    """
+
+    judgment: Judgment
+    created: bool
+    extra: bool = False
+    overtaken: bool = False
+
+
+@transaction.atomic
+def save_judgment(
+    *,
+    pair: BatchPair,
+    by: User,
+    verdict: Verdict,
+    key: uuid.UUID,
+    seconds: float | None = None,
+    chosen_ago: timedelta = timedelta(0),
+) -> Saved:
+    """Save the user's verdict on the pair. One act is one judgment, however often it is sent.
+
+    - `key` names the act. The same key with the same verdict is the same act: nothing is written. The same key with
+      another verdict is another act (a page that was gone back to): it replaces the earlier one.
+    - The user's verdict from before, if there is one, is replaced; saying the same again writes nothing.
+    - `chosen_ago` is how long the verdict waited in the browser. Where a newer one by the same user came in
+      meanwhile (another tab, another device), the newer one stands.
+    - A verdict counts towards what the pair wants if the user holds the pair, or has judged it already, or a place
+      is free. If their lease has ended and others have taken all places since, it is kept as an extra judgment and
+      marked so. It is kept too while the batch is paused or after it was cancelled.
+
+    `seconds` is active time on the pair. Raises BadInput for a verdict outside the rubric, Refused for a pair that
+    was never given to this user.
+    """
+    assessor = take_seat(batch=pair.batch, by=by)
+    pair = (
+        BatchPair.objects.select_for_update(no_key=True, of=("self",))
+        .select_related("batch__rubric")
+        .get(pk=pair.pk)
+    )
+    rubric = pair.batch.rubric
+    verdict.check(rubric)
+
+    sent_before = Judgment.objects.filter(idempotency_key=key).first()
+    if sent_before is not None:
+        if (sent_before.pair_id, sent_before.assessor_id) != (pair.pk, assessor.pk):
+            raise Refused(
+                "This key belongs to a judgment of another pair or another assessor. Load the page anew."
+            )
+        if verdict.is_said_by(sent_before):
+            return Saved(sent_before, created=False, extra=is_extra(sent_before))
+        key = uuid.uuid4()
+
+    current = current_judgment(pair=pair, assessor=assessor)
+    if current is not None:
+        if verdict.is_said_by(current):
+            return Saved(current, created=False, extra=is_extra(current))
+        if chosen_ago and current.judged_at > timezone.now() - chosen_ago:
+            return Saved(current, created=False, overtaken=True)
+
+    task = Task.objects.filter(pair=pair, assessor=assessor).annotate(live=Q(leased_until__gt=Now())).first()
+    if task is None and current is None:
+        raise Refused("This pair was never given to you. Go on with the next one.")
+    details = {}
+    if verdict.kind != Judgment.Kind.SKIP:
+        # With a live task or a judgment that counts, a place is the user's own; else one must be free.
+        has_place = bool(task and task.live) or (current is not None and takes_a_place(current))
+        if not has_place and places_gone(pair=pair, assessor=assessor) >= pair.wanted:
+            details["extra"] = True
+
+    judgment = Judgment.objects.create(
+        evalset_id=pair.batch.evalset_id,
+        question_id=pair.question_id,
+        chunk_id=pair.chunk_id,
+        revision=pair.revision,
+        pair=pair,
+        assessor=assessor,
+        rubric=rubric,
+        kind=verdict.kind,
+        grade=verdict.grade if verdict.kind == Judgment.Kind.GRADE else None,
+        reason="" if verdict.kind == Judgment.Kind.GRADE else verdict.reason,
+        note=verdict.note,
+        spans=list(verdict.spans),
+        facts=list(verdict.facts),
+        seconds=seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None,
+        replaces=current,
+        idempotency_key=key,
+        details=details,
+    )
+    if task is not None:
+        task.delete()
+    _note_whether_filled(pair)
+    renew_leases(batch=pair.batch, assessor=assessor)
+    return Saved(judgment, created=True, extra=bool(details))
+
+
+def current_judgment(*, pair: BatchPair, assessor: Assessor) -> Judgment | None:
+    """The assessor's last word on the pair."""
+    return Judgment.objects.filter(pair=pair, assessor=assessor, replaced_by__isnull=True).first()
+
+
+def is_extra(judgment: Judgment) -> bool:
+    """Whether it came too late to count among the judgments that the pair asked for."""
+    return bool(judgment.details.get("extra"))
+
+
+def takes_a_place(judgment: Judgment) -> bool:
+    """Whether it counts among the judgments that the pair asked for, as long as nothing replaces it."""
+    return judgment.kind != Judgment.Kind.SKIP and not is_extra(judgment)
+
+
+def _note_whether_filled(pair: BatchPair) -> None:
+    """Keep `filled_at` in step with the judgments. A regrade to a skip opens the pair again."""
+    current = Judgment.objects.filter(pair=pair, replaced_by__isnull=True)
+    places = current.exclude(kind=Judgment.Kind.SKIP).exclude(details__has_key="extra").count()
+    filled = places >= pair.wanted
+    if filled != (pair.filled_at is not None):
+        BatchPair.objects.filter(pk=pair.pk).update(filled_at=Now() if filled else None)
