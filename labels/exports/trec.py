@@ -1,0 +1,100 @@
+"""Files in TREC form: qrels, qrels with grades propagated to class members, and runs.
+
+TREC fields are separated by white space, so an ID that has some cannot be written: the writers refuse before the
+first line and name the IDs. No comment lines, no byte order mark, LF at each end of line; `#` in IDs stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalsets.errors import BadInput
+from evalsets.models import Chunk
+from labels.exports.reading import class_rows, in_blocks, question_rows
+from labels.models import Release
+from labels.services.freezing import has_space
+from pooling.models import Ranking, Run
+
+NAMED_IDS = 20
+
+
+def refuse_spaces(ids: list[str]) -> None:
+    """Raise BadInput, naming the IDs, if there are any: they have white space, and TREC form cannot carry it."""
+    if ids:
+        named = ", ".join(repr(item) for item in ids[:NAMED_IDS])
+        more = f" and {len(ids) - NAMED_IDS} more" if len(ids) > NAMED_IDS else ""
+        raise BadInput(
+            f"TREC files separate fields by white space, and {len(ids)} of the IDs have white space in them: "
+            f"{named}{more}. Take label JSON, CSV or Parquet, which carry any ID.",
+            report={"ids_with_white_space": ids},
+        )
+
+
+def qrels(release: Release) -> Iterator[bytes]:
+    """`question 0 chunk grade`, one label a line, by the bytes of question ID, then chunk ID; grade 0 included."""
+    refuse_spaces(release.spaced_ids)
+    return in_blocks(_qrels_of_questions(release))
+
+
+def _qrels_of_questions(release: Release) -> Iterator[str]:
+    for row in question_rows(release, "external_id", "external_ids", "grades"):
+        start = f"{row.external_id} 0 "
+        yield "".join(
+            [f"{start}{chunk} {grade}\n" for chunk, grade in zip(row.external_ids, row.grades, strict=True)]
+        )
+
+
+def propagated_qrels(release: Release) -> Iterator[bytes]:
+    """Qrels in which every member of a class has the class's grade: the highest label among its members.
+
+    Members that nobody judged appear too, so these are not what people said; judged members keep no grade of their
+    own. For tools that know nothing of classes.
+    """
+    refuse_spaces(release.spaced_ids)
+    return in_blocks(_propagated(release))
+
+
+def _propagated(release: Release) -> Iterator[str]:
+    members = {chunk: row for row in class_rows(release) for chunk in row.chunk_ids}
+    for row in question_rows(release, "external_id", "chunk_ids", "external_ids", "grades"):
+        grades: dict[str, int] = {}
+        for chunk, external_id, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True):
+            for name in members[chunk].external_ids if chunk in members else [external_id]:
+                grades[name] = max(grade, grades.get(name, 0))
+        yield "".join(
+            f"{row.external_id} 0 {name} {grades[name]}\n" for name in sorted(grades, key=str.encode)
+        )
+
+
+def run_lines(run: Run) -> Iterator[bytes]:
+    """A run in six columns, `question Q0 chunk rank score tag`, by question ID, best chunk first.
+
+    The scores fall strictly, from the length of the ranking to 1: they are made from the stored ranks, so that tools
+    which break ties differently all see one order. The tag is the run's name, white space in it written as `_`.
+    Raises BadInput where an ID has white space.
+    """
+    names = _chunk_names(run)
+    questions = run.rankings.values_list("question__external_id", flat=True)
+    refuse_spaces(sorted(item for item in (*questions, *names.values()) if has_space(item)))
+    return in_blocks(_run_rankings(run, names))
+
+
+def _chunk_names(run: Run) -> dict[int, str]:
+    rows = Chunk.objects.raw(
+        "SELECT id, external_id FROM evalsets_chunk WHERE id IN "
+        "(SELECT unnest(chunk_ids) FROM pooling_ranking WHERE run_id = %s)",
+        [run.pk],
+    )
+    return {row.pk: row.external_id for row in rows}
+
+
+def _run_rankings(run: Run, names: dict[int, str]) -> Iterator[str]:
+    tag = "_".join(run.name.split())
+    rankings = Ranking.objects.filter(run=run).order_by("question__external_id")
+    for question, chunks in rankings.values_list("question__external_id", "chunk_ids").iterator(
+        chunk_size=100
+    ):
+        yield "".join(
+            f"{question} Q0 {names[chunk]} {rank} {len(chunks) - rank + 1} {tag}\n"
+            for rank, chunk in enumerate(chunks, start=1)
+        )

@@ -1,0 +1,152 @@
+"""Releases: frozen, numbered, hashed sets of labels. The database refuses to change or delete a row of them.
+
+A release holds everything its files need (IDs, grades, settings, provenance), one row a question, so that a score
+or an export reads a few hundred rows and never looks at judgments again. The texts of chunks stay where they are:
+a release names the revision that was judged, and revisions never change.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from evalsets.models import EvalSet, Question, User
+
+
+class Release(models.Model):
+    """A numbered set of labels of one eval set, with the settings under which they were given."""
+
+    evalset = models.ForeignKey(EvalSet, models.PROTECT, related_name="releases")
+    number = models.PositiveIntegerField()
+    content_hash = models.CharField(
+        max_length=64,
+        help_text="SHA-256 over all that is frozen; not over number, notes, date and publisher.",
+    )
+    notes = models.TextField(blank=True)
+    scale = models.JSONField()
+    threshold = models.PositiveSmallIntegerField()
+    gain = models.CharField(max_length=12)
+    settle_policy = models.CharField(max_length=10)
+    include_models = models.BooleanField(
+        default=False, help_text="Whether grades of outside judges count; if so, they are marked."
+    )
+    counts = models.JSONField(
+        help_text="questions, labels, relevant, judgments, contested, skipped_only, classes, by_grade, …"
+    )
+    provenance = models.JSONField(
+        help_text="pools: the pools with their runs; runs: each pooled run with its deepest k and coverage there."
+    )
+    spaced_ids = ArrayField(
+        models.TextField(), default=list, help_text="IDs with white space, which TREC files cannot carry."
+    )
+    published_at = models.DateTimeField(db_default=Now(), editable=False)
+    published_by = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["evalset", "number"], name="release_number_twice"),
+            models.CheckConstraint(condition=Q(number__gte=1), name="release_number_below_one"),
+            models.CheckConstraint(
+                condition=Q(content_hash__regex=r"^[0-9a-f]{64}$"), name="release_hash_malformed"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Release {self.number}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("labels:release", args=[self.evalset.slug, self.number])
+
+    @property
+    def short_hash(self) -> str:
+        """The first twelve digits of the hash: enough for people to tell two releases apart."""
+        return self.content_hash[:12]
+
+
+class ReleaseQuestion(models.Model):
+    """A question of a release with all that is known of it; the arrays run in the order of the chunk IDs' bytes."""
+
+    release = models.ForeignKey(Release, models.PROTECT, related_name="release_questions")
+    question = models.ForeignKey(Question, models.PROTECT, related_name="+")
+    position = models.PositiveIntegerField(help_text="From 0, by the bytes of the question's ID.")
+    external_id = models.CharField(max_length=512, db_collation="C")
+    details = models.JSONField(help_text="The question as Question.as_json gave it.")
+    chunk_ids = ArrayField(models.IntegerField(), help_text="Chunk.id of each label.")
+    external_ids = ArrayField(models.TextField(), help_text="The chunk's ID.")
+    revisions = ArrayField(models.SmallIntegerField(), help_text="The chunk's revision that was judged.")
+    grades = ArrayField(models.SmallIntegerField(), help_text="The label.")
+    why = ArrayField(models.TextField(), help_text="What the label settled by.")
+    judgment_counts = ArrayField(models.SmallIntegerField(), help_text="How many grades count for the pair.")
+    model_chunk_ids = ArrayField(
+        models.IntegerField(),
+        default=list,
+        help_text="Chunks whose label counts a grade of an outside judge.",
+    )
+    pooled_ids = ArrayField(
+        models.IntegerField(), default=list, help_text="Pooled by a sampling plan, not sampled, not labelled."
+    )
+    inclusion = ArrayField(
+        models.FloatField(),
+        null=True,
+        help_text="By label, the probability with which it was sampled; null where nothing was sampled.",
+    )
+    unlabelled = models.JSONField(
+        default=list,
+        help_text="Contested and skipped-only pairs: [{chunk_id, id, revision, why, grades, skips}].",
+    )
+    pool = models.JSONField(
+        default=list, help_text="Runs that were pooled for it: [{system, run, stage, k, date}]."
+    )
+    judgment_ids = ArrayField(
+        models.BigIntegerField(), default=list, help_text="All its judgments at that time, replaced ones too."
+    )
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["release", "question"], name="release_question_twice"),
+            models.UniqueConstraint(fields=["release", "position"], name="release_question_position_twice"),
+            models.CheckConstraint(
+                condition=Q(chunk_ids=[])
+                | Q(
+                    external_ids__len=F("chunk_ids__len"),
+                    revisions__len=F("chunk_ids__len"),
+                    grades__len=F("chunk_ids__len"),
+                    why__len=F("chunk_ids__len"),
+                    judgment_counts__len=F("chunk_ids__len"),
+                ),
+                name="release_question_arrays_of_other_length",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.release_id}: {self.external_id}"
+
+
+class ReleaseClass(models.Model):
+    """A class as it was when the release was published; its members run in the order of their IDs' bytes."""
+
+    release = models.ForeignKey(Release, models.PROTECT, related_name="release_classes")
+    number = models.PositiveIntegerField(help_text="From 0, by the bytes of the representative's ID.")
+    representative = models.CharField(max_length=512, db_collation="C", help_text="ID of its first member.")
+    chunk_ids = ArrayField(models.IntegerField(), help_text="Chunk.id of each member.")
+    external_ids = ArrayField(models.TextField(), help_text="The chunk's ID.")
+    revisions = ArrayField(models.SmallIntegerField(), help_text="The chunk's revision at that time.")
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["release", "number"], name="release_class_number_twice"),
+            models.CheckConstraint(condition=Q(chunk_ids__len__gte=2), name="release_class_of_one"),
+            models.CheckConstraint(
+                condition=Q(external_ids__len=F("chunk_ids__len"), revisions__len=F("chunk_ids__len")),
+                name="release_class_arrays_of_other_length",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.release_id}: {self.representative}"

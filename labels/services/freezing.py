@@ -1,0 +1,289 @@
+"""What a release freezes of each question, read in batches, and the hash over it.
+
+The canonical form that is hashed is UTF-8 JSON, keys sorted, one line each: the settings, the questions by the bytes
+of their IDs, the classes by those of their representatives. It names everything by IDs from outside, never by keys of
+this database, so equal content has equal hashes everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from evalsets.models import EvalSet, Question
+from judging.models import ClassMember
+from labels.models import Release, ReleaseClass, ReleaseQuestion
+from labels.settling import COLUMNS, SETTLED, SettledPair, settle_parameters
+
+QUESTIONS_AT_ONCE = 200
+
+# One row a pair of these questions, in the order of the chunk IDs' bytes.
+PAIRS = f"""{SETTLED}
+SELECT {COLUMNS}, c.external_id, c.revision, c.has_text
+FROM settled JOIN evalsets_chunk c ON c.id = settled.chunk_id
+ORDER BY settled.question_id, c.external_id"""  # noqa: S608
+
+POOLED_RUNS = """
+SELECT pq.question_id, s.name, r.name, r.stage, max(pr.k), r.date
+FROM pooling_poolquestion pq
+JOIN pooling_poolrun pr ON pr.pool_id = pq.pool_id
+JOIN pooling_run r ON r.id = pr.run_id
+JOIN pooling_system s ON s.id = r.system_id
+WHERE pq.question_id = ANY(%s)
+GROUP BY pq.question_id, s.name, r.name, r.stage, r.date
+ORDER BY s.name, r.name"""
+
+SAMPLED = """
+SELECT question_id, chunk_ids, inclusion, unsampled_ids
+FROM pooling_poolquestion
+WHERE question_id = ANY(%s) AND (inclusion IS NOT NULL OR unsampled_ids <> '{}')"""
+
+JUDGMENTS = """
+SELECT question_id, array_agg(id ORDER BY id)
+FROM judging_judgment WHERE evalset_id = %s AND question_id = ANY(%s) GROUP BY question_id"""
+
+
+class Tally:
+    """Counts kept while a release is written: what `Release.counts` holds."""
+
+    def __init__(self, threshold: int) -> None:
+        self.threshold = threshold
+        self.numbers: Counter[str] = Counter()
+        self.by_grade: Counter[int] = Counter()
+        self.by_why: Counter[str] = Counter()
+        self.spaced_ids: set[str] = set()
+
+    def add(self, frozen: ReleaseQuestion, *, without_text: int) -> None:
+        self.numbers["questions"] += 1
+        self.numbers["labels"] += len(frozen.grades)
+        self.numbers["relevant"] += sum(grade >= self.threshold for grade in frozen.grades)
+        self.numbers["questions_with_labels"] += bool(frozen.grades)
+        self.numbers["questions_with_relevant"] += any(grade >= self.threshold for grade in frozen.grades)
+        self.numbers["judgments"] += len(frozen.judgment_ids)
+        self.numbers["contested"] += sum(item["why"] == "contested" for item in frozen.unlabelled)
+        self.numbers["skipped_only"] += sum(item["why"] == "skipped-only" for item in frozen.unlabelled)
+        self.numbers["from_models"] += len(frozen.model_chunk_ids)
+        self.numbers["without_text"] += without_text
+        self.by_grade.update(frozen.grades)
+        self.by_why.update(frozen.why)
+        self.spaced_ids.update(item for item in (frozen.external_id, *frozen.external_ids) if has_space(item))
+
+    def counts(self, *, scale: list[dict[str, Any]], classes: int) -> dict[str, Any]:
+        names = (
+            "questions",
+            "questions_with_labels",
+            "questions_with_relevant",
+            "labels",
+            "relevant",
+            "judgments",
+            "contested",
+            "skipped_only",
+            "from_models",
+            "without_text",
+        )
+        return {
+            **{name: self.numbers[name] for name in names},
+            "classes": classes,
+            "by_grade": {str(item["grade"]): self.by_grade[item["grade"]] for item in scale},
+            "by_why": dict(sorted(self.by_why.items())),
+        }
+
+
+def has_space(identifier: str) -> bool:
+    """Whether the ID has white space in it, of any alphabet: some TREC readers split at all of it."""
+    return identifier.split() != [identifier]
+
+
+def freeze_questions(
+    evalset: EvalSet, *, release_id: int, include_models: bool, tally: Tally
+) -> Iterator[list[ReleaseQuestion]]:
+    """All questions of the set as unsaved rows, in batches, by the bytes of their IDs; `tally` counts along."""
+    questions = list(evalset.questions.order_by("external_id"))
+    for first in range(0, len(questions), QUESTIONS_AT_ONCE):
+        batch = questions[first : first + QUESTIONS_AT_ONCE]
+        yield [
+            _freeze(question, position, release_id, facts, tally)
+            for position, (question, facts) in enumerate(
+                _with_facts(evalset, batch, include_models=include_models), start=first
+            )
+        ]
+
+
+class _Facts:
+    """What the batch queries found of one question."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[SettledPair, str, int, bool]] = []
+        self.pool: list[dict[str, Any]] = []
+        self.judgment_ids: list[int] = []
+        self.sampled: list[tuple[list[int], list[float] | None, list[int]]] = []
+
+
+def _with_facts(
+    evalset: EvalSet, batch: list[Question], *, include_models: bool
+) -> Iterable[tuple[Question, _Facts]]:
+    keys = [question.pk for question in batch]
+    facts: defaultdict[int, _Facts] = defaultdict(_Facts)
+    with connection.cursor() as cursor:
+        cursor.execute(PAIRS, settle_parameters(evalset, questions=keys, include_models=include_models))
+        for *pair, external_id, revision, has_text in cursor:
+            facts[pair[0]].pairs.append((SettledPair(*pair), external_id, revision, has_text))
+        cursor.execute(POOLED_RUNS, [keys])
+        for question, system, run, stage, k, date in cursor:
+            facts[question].pool.append(
+                {"system": system, "run": run, "stage": stage, "k": k, "date": date.isoformat()}
+            )
+        cursor.execute(SAMPLED, [keys])
+        for question, *sampled in cursor:
+            facts[question].sampled.append(tuple(sampled))
+        cursor.execute(JUDGMENTS, [evalset.pk, keys])
+        for question, ids in cursor:
+            facts[question].judgment_ids = ids
+    return [(question, facts[question.pk]) for question in batch]
+
+
+def _freeze(
+    question: Question, position: int, release_id: int, facts: _Facts, tally: Tally
+) -> ReleaseQuestion:
+    labelled = [item for item in facts.pairs if item[0].label is not None]
+    chunk_ids = [pair.chunk_id for pair, *_ in labelled]
+    frozen = ReleaseQuestion(
+        release_id=release_id,
+        question=question,
+        position=position,
+        external_id=question.external_id,
+        details=question.as_json(),
+        chunk_ids=chunk_ids,
+        external_ids=[external_id for _, external_id, _, _ in labelled],
+        revisions=[revision for _, _, revision, _ in labelled],
+        grades=[pair.label for pair, *_ in labelled],
+        why=[pair.why for pair, *_ in labelled],
+        judgment_counts=[len(pair.grades) + (pair.why == "adjudicated") for pair, *_ in labelled],
+        model_chunk_ids=[pair.chunk_id for pair, *_ in labelled if pair.model_grades],
+        unlabelled=[
+            {
+                "chunk_id": pair.chunk_id,
+                "id": external_id,
+                "why": pair.why,
+                "grades": pair.grades,
+                "skips": pair.skips,
+                "revision": revision,
+            }
+            for pair, external_id, revision, _ in facts.pairs
+            if pair.label is None
+        ],
+        pool=facts.pool,
+        judgment_ids=facts.judgment_ids,
+        pooled_ids=_never_sampled(facts, set(chunk_ids)),
+        inclusion=_inclusion(facts, chunk_ids),
+    )
+    tally.add(frozen, without_text=sum(not has_text for *_, has_text in labelled))
+    return frozen
+
+
+def _never_sampled(facts: _Facts, labelled: set[int]) -> list[int]:
+    return sorted({chunk for _, _, left_out in facts.sampled for chunk in left_out} - labelled)
+
+
+def _inclusion(facts: _Facts, chunk_ids: list[int]) -> list[float] | None:
+    """The probability of each label's pair to be sampled; the highest where several pools held it, 1 where none did."""
+    chances: dict[int, float] = {}
+    for chunks, inclusion, _ in facts.sampled:
+        for chunk, chance in zip(chunks, inclusion or [1.0] * len(chunks), strict=True):
+            chances[chunk] = max(chance, chances.get(chunk, 0.0))
+    return [chances.get(chunk, 1.0) for chunk in chunk_ids] if chances else None
+
+
+def freeze_classes(evalset: EvalSet, *, release_id: int) -> list[ReleaseClass]:
+    """All classes of the set as unsaved rows, by the bytes of their representatives' IDs."""
+    members = (
+        ClassMember.objects.filter(chunk_class__evalset=evalset)
+        .order_by("chunk__external_id")
+        .values_list("chunk_class_id", "chunk_id", "chunk__external_id", "chunk__revision")
+    )
+    by_class: defaultdict[int, list[tuple[int, str, int]]] = defaultdict(list)
+    for chunk_class, chunk, external_id, revision in members:
+        by_class[chunk_class].append((chunk, external_id, revision))
+    # The first member met of each class is its representative, so the classes come in the right order already.
+    return [
+        ReleaseClass(
+            release_id=release_id,
+            number=number,
+            representative=members_of_one[0][1],
+            chunk_ids=[chunk for chunk, _, _ in members_of_one],
+            external_ids=[external_id for _, external_id, _ in members_of_one],
+            revisions=[revision for _, _, revision in members_of_one],
+        )
+        for number, members_of_one in enumerate(by_class.values())
+    ]
+
+
+class ContentHash:
+    """SHA-256 over the canonical form of a release, fed row by row."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._hash = hashlib.sha256()
+        self._line({"form": "fairpool-release-1", **settings})
+
+    def _line(self, document: dict[str, Any]) -> None:
+        self._hash.update(orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE))
+
+    def add_question(self, frozen: ReleaseQuestion, names_of_pooled: dict[int, str]) -> None:
+        self._line(
+            {
+                "question": frozen.details,
+                "labels": [
+                    list(label)
+                    for label in zip(
+                        frozen.external_ids,
+                        frozen.revisions,
+                        frozen.grades,
+                        frozen.why,
+                        frozen.judgment_counts,
+                        strict=True,
+                    )
+                ],
+                "from_models": [
+                    frozen.external_ids[frozen.chunk_ids.index(chunk)] for chunk in frozen.model_chunk_ids
+                ],
+                "pooled": sorted(names_of_pooled[chunk] for chunk in frozen.pooled_ids),
+                "inclusion": frozen.inclusion,
+                "unlabelled": [
+                    {key: value for key, value in item.items() if key != "chunk_id"}
+                    for item in frozen.unlabelled
+                ],
+                "pool": frozen.pool,
+                "judgments": len(frozen.judgment_ids),
+            }
+        )
+
+    def add_class(self, frozen: ReleaseClass) -> None:
+        self._line(
+            {
+                "class": frozen.representative,
+                "members": [list(m) for m in zip(frozen.external_ids, frozen.revisions, strict=True)],
+            }
+        )
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def settings_of(evalset: EvalSet, *, include_models: bool) -> dict[str, Any]:
+    """The settings that a release freezes, as keyword arguments of `Release`."""
+    return {
+        "scale": evalset.scale,
+        "threshold": evalset.threshold,
+        "gain": evalset.gain,
+        "settle_policy": evalset.settle_policy,
+        "include_models": include_models,
+    }
+
+
+def latest_release(evalset: EvalSet) -> Release | None:
+    return Release.objects.filter(evalset=evalset).order_by("-number").first()

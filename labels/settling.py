@@ -1,0 +1,254 @@
+"""What the judgments of a pair settle to: its label. One statement computes it wherever a label is needed.
+
+A judgment counts when it is current (nothing replaced it), when it is about the chunk's text of today (its revision
+is the chunk's), and when a person or an imported file gave it; the grades of outside judges (models) count only where
+they are asked for. Then, the first that fits:
+
+1. adjudicated: the latest adjudication decides, be it a grade or "cannot be judged";
+2. unanimous: all grades are one grade (a single grade is unanimous);
+3. the eval set's policy: `majority` (a grade that more than half of the judgments gave), `median` (rounded down),
+   `latest` (the grade given last), or `none`;
+4. contested: there are grades, but they settle to nothing;
+5. skipped-only: no grade stands, and somebody skipped or found that it cannot be judged.
+
+Contested and skipped-only pairs carry no label. A pair with any grade that counts is judged, a contested one
+too; one that was only skipped is unjudged. No label is stored outside of releases, so none can drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
+
+from django.db import connection
+from django.db.backends.utils import CursorWrapper
+
+from evalsets.models import Chunk, EvalSet, Question
+from judging.models import Assessor, Judgment
+from pooling.models import Run
+
+Why = Literal["adjudicated", "unanimous", "majority", "median", "latest", "contested", "skipped-only"]
+
+# The two CTEs `judgment` and `settled`; what follows reads from `settled`, one row a pair.
+SETTLED = """
+WITH judgment AS (
+    SELECT j.id, j.question_id, j.chunk_id, j.kind, j.grade, j.judged_at,
+           j.source = 'adjudication' AS adjudicates,
+           a.kind = 'model' AS by_model
+    FROM judging_judgment j
+    JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind = ANY(%(kinds)s)
+    JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision
+    WHERE j.evalset_id = %(evalset)s
+      AND (%(questions)s::bigint[] IS NULL OR j.question_id = ANY(%(questions)s::bigint[]))
+      AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+),
+pair AS (
+    SELECT question_id, chunk_id,
+           coalesce(array_agg(grade ORDER BY judged_at DESC, id DESC)
+                    FILTER (WHERE kind = 'grade' AND NOT adjudicates), '{}') AS grades,
+           count(*) FILTER (WHERE kind <> 'grade') AS skips,
+           count(*) FILTER (WHERE kind = 'grade' AND by_model) AS model_grades,
+           bool_or(adjudicates) AS adjudicated,
+           (array_agg(grade ORDER BY judged_at DESC, id DESC) FILTER (WHERE adjudicates))[1] AS decision
+    FROM judgment
+    GROUP BY question_id, chunk_id
+),
+labelled AS (
+    SELECT *,
+           CASE
+               WHEN adjudicated THEN decision
+               WHEN grades[1] = ALL (grades) OR %(policy)s = 'latest' THEN grades[1]
+               WHEN %(policy)s = 'majority' THEN
+                   (SELECT g FROM unnest(grades) g GROUP BY g HAVING 2 * count(*) > cardinality(grades))
+               WHEN %(policy)s = 'median' THEN
+                   (SELECT floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY g)) FROM unnest(grades) g)
+           END::smallint AS label
+    FROM pair
+),
+settled AS (
+    SELECT question_id, chunk_id, label, grades, skips, model_grades,
+           CASE
+               WHEN label IS NULL AND (adjudicated OR grades = '{}') THEN 'skipped-only'
+               WHEN label IS NULL THEN 'contested'
+               WHEN adjudicated THEN 'adjudicated'
+               WHEN grades[1] = ALL (grades) THEN 'unanimous'
+               ELSE %(policy)s
+           END AS why
+    FROM labelled
+)
+"""
+
+
+class SettledPair(NamedTuple):
+    """What one pair settles to.
+
+    `label` is None for a contested or skipped-only pair. `grades` are the grades that count, the latest first,
+    without the adjudication; `skips` counts skips and "cannot be judged"; `model_grades` says how many of the
+    grades come from outside judges (always 0 unless those were asked for).
+    """
+
+    question_id: int
+    chunk_id: int
+    label: int | None
+    why: Why
+    grades: list[int]
+    skips: int
+    model_grades: int
+
+    @property
+    def contested(self) -> bool:
+        return self.why == "contested"
+
+    @property
+    def skipped_only(self) -> bool:
+        return self.why == "skipped-only"
+
+
+COLUMNS = "settled.question_id, settled.chunk_id, label, why, grades, skips, model_grades"
+
+
+class SettledCounts(NamedTuple):
+    """How many pairs of an eval set stand how; `judged` has a grade, `labelled` settles to one."""
+
+    judged: int
+    labelled: int
+    contested: int
+    skipped_only: int
+
+
+class UnjudgedCount(NamedTuple):
+    """How many chunks a run returned within a depth over all its questions, and how many of these are unjudged."""
+
+    returned: int
+    unjudged: int
+
+    @property
+    def rate(self) -> float | None:
+        """unjudged / returned, from 0 to 1; None where nothing was returned."""
+        return self.unjudged / self.returned if self.returned else None
+
+
+def settle_parameters(
+    evalset: EvalSet, *, questions: Iterable[int] | None = None, include_models: bool = False
+) -> dict[str, Any]:
+    """The parameters of `SETTLED`: the eval set's policy, whose grades count, and which questions (None: all)."""
+    kinds = [Assessor.Kind.PERSON.value, Assessor.Kind.FILE.value]
+    if include_models:
+        kinds.append(Assessor.Kind.MODEL.value)
+    return {
+        "evalset": evalset.pk,
+        "policy": evalset.settle_policy,
+        "kinds": kinds,
+        "questions": None if questions is None else list(questions),
+    }
+
+
+@contextmanager
+def _cursor_of(sql: str, parameters: dict[str, Any]) -> Iterator[CursorWrapper]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        yield cursor
+
+
+def settled_pairs(
+    evalset: EvalSet,
+    *,
+    questions: Iterable[int] | None = None,
+    why: Sequence[Why] = (),
+    include_models: bool = False,
+    offset: int = 0,
+    limit: int | None = None,
+) -> list[SettledPair]:
+    """Pairs with a judgment that counts, by question ID, then chunk ID: of these `questions`, settled by a `why`."""
+    sql = f"""{SETTLED}
+        SELECT {COLUMNS} FROM settled
+        JOIN evalsets_question q ON q.id = settled.question_id
+        JOIN evalsets_chunk c ON c.id = settled.chunk_id
+        WHERE %(why)s::text[] = '{{}}' OR why = ANY(%(why)s::text[])
+        ORDER BY q.external_id, c.external_id
+        OFFSET %(offset)s LIMIT %(limit)s"""  # noqa: S608 - no value from outside is in the text
+    parameters = settle_parameters(evalset, questions=questions, include_models=include_models)
+    with _cursor_of(sql, {**parameters, "why": list(why), "offset": offset, "limit": limit}) as cursor:
+        return [SettledPair(*row) for row in cursor.fetchall()]
+
+
+def labels_of_question(question: Question, *, include_models: bool = False) -> dict[int, SettledPair]:
+    """What each judged or skipped chunk of the question settles to, by Chunk.id."""
+    pairs = settled_pairs(question.evalset, questions=[question.pk], include_models=include_models)
+    return {pair.chunk_id: pair for pair in pairs}
+
+
+def contested_pairs(evalset: EvalSet, *, offset: int = 0, limit: int | None = None) -> list[SettledPair]:
+    """The pairs whose grades settle to nothing."""
+    return settled_pairs(evalset, why=["contested"], offset=offset, limit=limit)
+
+
+def skipped_only_pairs(evalset: EvalSet, *, offset: int = 0, limit: int | None = None) -> list[SettledPair]:
+    """The pairs that nobody graded and somebody skipped or could not judge."""
+    return settled_pairs(evalset, why=["skipped-only"], offset=offset, limit=limit)
+
+
+def settled_counts(evalset: EvalSet, *, include_models: bool = False) -> SettledCounts:
+    """How many pairs are judged, labelled, contested and skipped-only."""
+    sql = f"""{SETTLED}
+        SELECT count(*) FILTER (WHERE grades <> '{{}}' OR label IS NOT NULL), count(label),
+               count(*) FILTER (WHERE why = 'contested'), count(*) FILTER (WHERE why = 'skipped-only')
+        FROM settled"""  # noqa: S608
+    with _cursor_of(sql, settle_parameters(evalset, include_models=include_models)) as cursor:
+        return SettledCounts(*cursor.fetchone())
+
+
+# A pair is judged when any grade counts for it, whatever the grades settle to.
+JUDGED = """
+SELECT DISTINCT j.question_id, j.chunk_id
+FROM judging_judgment j
+JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind IN ('person', 'file')
+JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision
+WHERE j.evalset_id = %(evalset)s
+  AND j.kind = 'grade'
+  AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+"""
+
+
+def judged_chunks(question: Question) -> set[int]:
+    """Chunk.id of the chunks that have a grade for the question which counts."""
+    sql = f"SELECT chunk_id FROM ({JUDGED} AND j.question_id = %(question)s) judged"  # noqa: S608
+    with _cursor_of(sql, {"evalset": question.evalset_id, "question": question.pk}) as cursor:
+        return {chunk for (chunk,) in cursor.fetchall()}
+
+
+def unjudged_counts(runs: Iterable[Run], k: int) -> dict[int, UnjudgedCount]:
+    """How many chunks each run returned within `k`, and how many of these are unjudged, by Run.id.
+
+    All runs must be of one eval set. Classes play no part here: an unlabelled copy of a judged chunk is unjudged.
+    """
+    by_id = {run.pk: run for run in runs}
+    if not by_id:
+        return {}
+    sql = f"""
+        WITH judged AS ({JUDGED})
+        SELECT r.run_id, count(c.chunk_id), count(c.chunk_id) FILTER (WHERE judged.chunk_id IS NULL)
+        FROM pooling_ranking r
+        CROSS JOIN LATERAL unnest(r.chunk_ids[1:%(k)s]) AS c (chunk_id)
+        LEFT JOIN judged ON judged.question_id = r.question_id AND judged.chunk_id = c.chunk_id
+        WHERE r.run_id = ANY(%(runs)s)
+        GROUP BY r.run_id"""  # noqa: S608
+    evalset_id = next(iter(by_id.values())).evalset_id
+    with _cursor_of(sql, {"evalset": evalset_id, "runs": list(by_id), "k": k}) as cursor:
+        counts = {run: UnjudgedCount(returned, unjudged) for run, returned, unjudged in cursor.fetchall()}
+    return {run: counts.get(run, UnjudgedCount(0, 0)) for run in by_id}
+
+
+def unjudged_rates(runs: Iterable[Run], k: int) -> dict[int, float | None]:
+    """The unjudged rate of each run within `k`, by Run.id: from 0 to 1, None where the run returned nothing."""
+    return {run: count.rate for run, count in unjudged_counts(runs, k).items()}
+
+
+def labels_of_chunk(chunk: Chunk) -> dict[int, SettledPair]:
+    """What the chunk settles to for each question for which its current text was judged, by Question.id."""
+    questions = (
+        Judgment.objects.filter(chunk=chunk).order_by().values_list("question_id", flat=True).distinct()
+    )
+    pairs = settled_pairs(chunk.evalset, questions=questions)
+    return {pair.question_id: pair for pair in pairs if pair.chunk_id == chunk.pk}

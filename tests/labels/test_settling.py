@@ -1,0 +1,229 @@
+"""Settling, against a slow twin that reads the histories one by one, and as a table of single pairs."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import pytest
+
+from judging.models import Judgment
+from labels.settling import (
+    UnjudgedCount,
+    contested_pairs,
+    judged_chunks,
+    labels_of_question,
+    settled_counts,
+    settled_pairs,
+    skipped_only_pairs,
+    unjudged_counts,
+    unjudged_rates,
+)
+from tests.conftest import add_revision, make_chunks, make_questions, make_run
+from tests.labels.builders import judge
+
+POLICIES = ["majority", "median", "latest", "none"]
+
+
+def settle_slowly(judgments: list[Judgment], policy: str, include_models: bool = False) -> dict:
+    """The twin: what each pair settles to, from all judgments of an eval set, in plain loops."""
+    replaced = {judgment.replaces_id for judgment in judgments}
+    pairs: dict[tuple[int, int], list[Judgment]] = {}
+    for judgment in judgments:
+        if judgment.pk in replaced or judgment.revision != judgment.chunk.revision:
+            continue
+        if judgment.assessor.kind == "model" and not include_models:
+            continue
+        pairs.setdefault((judgment.question_id, judgment.chunk_id), []).append(judgment)
+    return {pair: settle_one(history, policy) for pair, history in pairs.items()}
+
+
+def settle_one(history: list[Judgment], policy: str) -> tuple[int | None, str]:
+    history = sorted(history, key=lambda judgment: (judgment.judged_at, judgment.pk))
+    decisions = [judgment for judgment in history if judgment.source == "adjudication"]
+    if decisions:
+        decision = decisions[-1].grade
+        return decision, "skipped-only" if decision is None else "adjudicated"
+    grades = [judgment.grade for judgment in history if judgment.grade is not None]
+    if not grades:
+        return None, "skipped-only"
+    if len(set(grades)) == 1:
+        return grades[0], "unanimous"
+    if policy == "latest":
+        return grades[-1], "latest"
+    if policy == "median":
+        return int(statistics.median(grades)), "median"
+    if policy == "majority":
+        for grade in set(grades):
+            if grades.count(grade) * 2 > len(grades):
+                return grade, "majority"
+    return None, "contested"
+
+
+@pytest.fixture
+def random_histories(evalset, alice, bob, carol):
+    """Sixty pairs with up to six judgments each: several people, files, models, regrades, skips, old revisions."""
+    draw = random.Random(20260301)
+    questions = make_questions(evalset, "q1", "q2", "q3")
+    chunks = make_chunks(evalset, *(f"c{n}" for n in range(20)))
+    for chunk in draw.sample(chunks, 8):
+        add_revision(chunk, f"A newer text of {chunk}.")
+    sources = [alice, bob, carol, "file:old", "model:judge"]
+    for question in questions:
+        for chunk in chunks:
+            made: list[Judgment] = []
+            for _ in range(draw.randrange(7)):
+                by = draw.choice(sources)
+                mine = [j for j in made if j.assessor.user == by and not hasattr(j, "was_replaced")]
+                fields = {}
+                if mine and draw.random() < 0.5:
+                    fields["replaces"] = mine[-1]
+                    mine[-1].was_replaced = True
+                if by is carol and draw.random() < 0.3:
+                    fields["source"] = "adjudication"
+                made.append(
+                    judge(
+                        question,
+                        chunk,
+                        draw.choice([None, 0, 0, 1, 2, 3]),
+                        by=by,
+                        at=draw.randrange(5),
+                        revision=draw.randint(1, chunk.revision),
+                        **fields,
+                    )
+                )
+    return evalset
+
+
+@pytest.mark.parametrize("include_models", [False, True])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_statement_settles_like_its_slow_twin(random_histories, policy, include_models):
+    evalset = random_histories
+    evalset.settle_policy = policy
+    judgments = list(Judgment.objects.select_related("chunk", "assessor"))
+
+    expected = settle_slowly(judgments, policy, include_models)
+
+    pairs = settled_pairs(evalset, include_models=include_models)
+    assert {(pair.question_id, pair.chunk_id): (pair.label, pair.why) for pair in pairs} == expected
+    assert len(pairs) == len(expected)
+    assert {why for _, why in expected.values()} >= {"adjudicated", "unanimous", "skipped-only"}
+    if policy in ("majority", "none"):
+        assert "contested" in {why for _, why in expected.values()}
+
+
+@pytest.mark.parametrize(
+    ("policy", "grades", "label", "why"),
+    [
+        ("majority", [0], 0, "unanimous"),
+        ("majority", [2, 2], 2, "unanimous"),
+        ("majority", [0, 0, 3], 0, "majority"),
+        ("majority", [1, 2], None, "contested"),
+        ("majority", [0, 0, 1, 2], None, "contested"),
+        ("median", [1, 2], 1, "median"),
+        ("median", [0, 3], 1, "median"),
+        ("median", [0, 2, 3], 2, "median"),
+        ("latest", [3, 0], 0, "latest"),
+        ("none", [3, 0], None, "contested"),
+        ("none", [3, 3], 3, "unanimous"),
+        ("majority", [None], None, "skipped-only"),
+        ("majority", [None, 0], 0, "unanimous"),
+    ],
+)
+def test_how_one_pair_settles(evalset, policy, grades, label, why):
+    evalset.settle_policy = policy
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
+    for minute, grade in enumerate(grades):
+        judge(question, chunk, grade, by=f"file:{minute}", at=minute)
+
+    [pair] = settled_pairs(evalset)
+
+    assert (pair.label, pair.why) == (label, why)
+    assert pair.grades == [grade for grade in reversed(grades) if grade is not None]
+    assert pair.skips == grades.count(None)
+
+
+def test_an_adjudication_overrides_and_a_later_one_overrides_it(evalset, carol):
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
+    judge(question, chunk, 3, by="file:a", at=9)
+    judge(question, chunk, 3, by="file:b", at=9)
+    first = judge(question, chunk, 1, by=carol, source="adjudication", at=1)
+    assert labels_of_question(question)[chunk.pk].label == 1
+
+    judge(question, chunk, 0, by=carol, source="adjudication", at=2, replaces=first)
+
+    pair = labels_of_question(question)[chunk.pk]
+    assert (pair.label, pair.why, pair.grades) == (0, "adjudicated", [3, 3])
+
+
+def test_an_adjudicator_may_decide_that_a_pair_cannot_be_judged(evalset, carol):
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
+    judge(question, chunk, 3)
+    judge(question, chunk, None, by=carol, source="adjudication", kind="cannot-judge", reason="broken-text")
+
+    assert [pair.chunk_id for pair in skipped_only_pairs(evalset)] == [chunk.pk]
+
+
+def test_a_judgment_of_an_earlier_text_does_not_count(evalset):
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "refund#1")
+    judge(question, chunk, 2)
+    add_revision(chunk, "Refunds are paid within 30 days.")
+
+    assert settled_pairs(evalset) == []
+    assert judged_chunks(question) == set()
+
+
+def test_a_model_counts_only_where_it_is_asked_for(evalset):
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
+    judge(question, chunk, 2, by="model:judge")
+
+    assert labels_of_question(question) == {}
+    assert labels_of_question(question, include_models=True)[chunk.pk].model_grades == 1
+
+
+def test_lists_and_counts(evalset):
+    q1, q2 = make_questions(evalset, "q1", "q2")
+    c1, c2, c3 = make_chunks(evalset, "c1", "c2", "c3")
+    judge(q1, c1, 0)
+    judge(q1, c2, 1, by="file:a")
+    judge(q1, c2, 2, by="file:b")
+    judge(q2, c3, None)
+    judge(q2, c2, 1, by="file:a")
+    judge(q2, c2, 2, by="file:b")
+
+    assert [(pair.question_id, pair.chunk_id) for pair in contested_pairs(evalset)] == [
+        (q1.pk, c2.pk),
+        (q2.pk, c2.pk),
+    ]
+    assert contested_pairs(evalset, offset=1, limit=1)[0].question_id == q2.pk
+    assert [pair.chunk_id for pair in skipped_only_pairs(evalset)] == [c3.pk]
+    assert settled_counts(evalset) == (3, 1, 2, 1)
+    assert judged_chunks(q1) == {c1.pk, c2.pk}
+
+
+def test_another_eval_sets_judgments_are_not_seen(evalset, other_evalset):
+    [question], [chunk] = make_questions(other_evalset, "q1"), make_chunks(other_evalset, "c1")
+    judge(question, chunk, 2)
+
+    assert settled_pairs(evalset) == []
+    assert len(settled_pairs(other_evalset)) == 1
+
+
+def test_unjudged_rates_of_runs(evalset):
+    q1, q2 = make_questions(evalset, "q1", "q2")
+    old = make_run(evalset, "old", {"q1": ["c1", "c2", "c3"], "q2": []})
+    new = make_run(evalset, "new", {"q1": ["c9", "c1"], "q2": ["c2"]})
+    empty = make_run(evalset, "empty", {"q1": []})
+    chunks = {chunk.external_id: chunk for chunk in evalset.chunks.all()}
+    judge(q1, chunks["c1"], 0)
+    judge(q1, chunks["c2"], 3, by="model:judge")
+    judge(q1, chunks["c2"], None)
+    judge(q2, chunks["c2"], 1)
+
+    assert unjudged_counts([old, new, empty], 2) == {
+        old.pk: UnjudgedCount(2, 1),
+        new.pk: UnjudgedCount(3, 1),
+        empty.pk: UnjudgedCount(0, 0),
+    }
+    assert unjudged_rates([old, new, empty], 2) == {old.pk: 0.5, new.pk: pytest.approx(1 / 3), empty.pk: None}
+    assert unjudged_rates([], 2) == {}
