@@ -11,11 +11,14 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, CommandParser, call_command, get_commands
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from config import embedded
 from config.embedded.home import EmbeddedError, Home, free_port, open_lock, try_lock
 from config.supervise import Supervisor, wait_until_healthy, write_configuration
+from evalsets.models import EvalSet
 
 PREFERRED_PORT = 8000
 START_SECONDS = 90
@@ -78,7 +81,7 @@ class Command(BaseCommand):
             for server in servers:
                 self._say(f"Starting {server.name} …")
                 server.ensure()
-            self._prepare_database()
+            people = self._prepare_database()
             port = free_port(port, host)
             url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 (only compared)
             self._say("Starting the web server and a worker …")
@@ -88,7 +91,7 @@ class Command(BaseCommand):
                     f"The web server does not answer at {url}. Its log: {home.logs / 'web.log'}"
                 )
             record.write_text(json.dumps({"url": url, "pid": os.getpid()}))
-            self._welcome(url, home.path, time.monotonic() - started)
+            self._welcome(url, home.path, people, time.monotonic() - started)
             while True:
                 time.sleep(1)
                 supervisor.check()
@@ -112,23 +115,41 @@ class Command(BaseCommand):
         except EmbeddedError as error:
             self.stderr.write(str(error))
 
-    def _prepare_database(self) -> None:
+    def _prepare_database(self) -> list[Any]:
+        """Migrate, and make the demo eval set at the first start. Returns who can sign in to it."""
         self._say("Bringing the database up to date …")
         call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
-        if "create_demo" in get_commands():
-            call_command("create_demo")
+        try:
+            from config.demo_evalset import SLUG, make_demo, sign_ins
+        except ImportError:
+            return []
+
+        if not EvalSet.objects.filter(slug=SLUG).exists():
+            self._say("Making the demo eval set …")
+        people = sign_ins(make_demo())
+        database = connections[DEFAULT_DB_ALIAS]
+        assert isinstance(database, DatabaseWrapper)
+        database.close()
+        database.close_pool()  # the rest is the web server's and the worker's work
+        return people
 
     def _say(self, text: str) -> None:
         self.stdout.write(text)
         self.stdout.flush()
 
-    def _welcome(self, url: str, home: Path, seconds: float) -> None:
-        manage = f"{Path(sys.executable).parent.name and '.venv/bin/python'} manage.py"
+    def _welcome(self, url: str, home: Path, people: list[Any], seconds: float) -> None:
+        python = os.path.relpath(sys.executable) if Path.cwd() == settings.BASE_DIR else sys.executable
         self._say(
-            f"\nFairpool runs at {url} (ready after {seconds:.1f} s)\n"
-            f"\nMake yourself a user:  {manage} create_user NAME --lead-of SLUG\n"
-            f"Data, uploads and logs are in {home}. Ctrl-C stops everything.\n"
+            f"\nFairpool runs at {url} (ready after {seconds:.1f} s).\n\nSign in to the demo eval set as"
+        )
+        for person in people:
+            self._say(f"  {person.username:8} {person.role:10} password: {person.password or '(their own)'}")
+        self._say(
+            f"\nMake yourself a user:        {python} manage.py create_user NAME\n"
+            f"Make a lead of an eval set:  {python} manage.py create_user NAME --lead-of SLUG\n"
+            f"Data, uploads and logs:      {home}\n"
+            "Ctrl-C stops everything.\n"
         )
 
 
