@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.urls import reverse
 
@@ -39,6 +39,14 @@ class System(models.Model):
         return reverse("labels:system", args=[self.evalset.slug, self.pk])
 
 
+class RunQuerySet(models.QuerySet["Run"]):
+    def latest_of_each_system(self) -> RunQuerySet:
+        """One run a system: the one of the latest date, of several the one imported last; by system name."""
+        of_system = Run.objects.filter(system=OuterRef("system")).order_by("-date", "-id")
+        newest = Subquery(of_system.values("pk")[:1])
+        return self.filter(pk=newest).select_related("system").order_by("system__name")
+
+
 class Run(models.Model):
     """What one system returned for all questions once. Its rankings never change."""
 
@@ -62,6 +70,8 @@ class Run(models.Model):
     content_hash = models.CharField(max_length=64, help_text="SHA-256 over the ordered rankings.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
+
+    objects = RunQuerySet.as_manager()
 
     class Meta:
         ordering = ["-date", "-id"]

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsets import access
+from evalsets.access import AuthedRequest
+from evalsets.listing import page_of, sorted_by
+from evalsets.models import Chunk, EvalSet
+from labels.coverage import judged_by_rank
+from labels.settling import labels_of_question, unjudged_counts
+from labels.views.questions import Cell, cell_of, current_revisions
+from pooling.models import Ranking
+from pooling.services.systems import change_family
+
+# The depths at which a run's unjudged rate is shown.
+DEPTHS = (5, 10, 20)
+
+
+@require_GET
+@access.reader
+def system_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    systems = evalset.systems.annotate(run_count=Count("runs"))
+    text = request.GET.get("q", "").strip()
+    if text:
+        systems = systems.filter(Q(name__icontains=text) | Q(family__icontains=text))
+    page = page_of(request, sorted_by(request, systems, {"name": "name", "family": "family"}, "name"))
+    latest = {
+        run.system_id: run for run in evalset.runs.filter(system__in=page.object_list).latest_of_each_system()
+    }
+    rates = {k: unjudged_counts(latest.values(), k) for k in DEPTHS}
+    rows = []
+    for system in page:
+        run = latest.get(system.pk)
+        rows.append((system, run, [rates[k][run.pk] for k in DEPTHS] if run else []))
+    context = {"evalset": evalset, "page": page, "rows": rows, "depths": DEPTHS, "q": text}
+    return render(request, "labels/system_list.html", context)
+
+
+@require_GET
+@access.reader
+def system_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    system = get_object_or_404(evalset.systems, pk=pk)
+    runs = list(system.runs.all())
+    rates = {k: unjudged_counts(runs, k) for k in DEPTHS}
+    context = {
+        "evalset": evalset,
+        "system": system,
+        "rows": [(run, [rates[k][run.pk] for k in DEPTHS]) for run in runs],
+        "depths": DEPTHS,
+    }
+    return render(request, "labels/system_detail.html", context)
+
+
+@require_POST
+@access.lead
+def system_family(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    system = get_object_or_404(evalset.systems, pk=pk)
+    change_family(system=system, family=request.POST.get("family", "")[:200], by=request.user)
+    messages.success(request, f"{system} is marked." if system.family else f"{system} is of no family.")
+    return redirect(system)
+
+
+@require_GET
+@access.reader
+def run_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    run = get_object_or_404(evalset.runs.select_related("system", "created_by"), pk=pk)
+    rankings = run.rankings.select_related("question").order_by("question__external_id")
+    text = request.GET.get("q", "").strip()
+    if text:
+        rankings = rankings.filter(
+            Q(question__external_id__icontains=text) | Q(question__text__icontains=text)
+        )
+    page = page_of(request, rankings)
+    ranked = set(run.rankings.values_list("question_id", flat=True))
+    context = {
+        "evalset": evalset,
+        "run": run,
+        "page": page,
+        "rows": [(ranking, len(ranking.chunk_ids)) for ranking in page],
+        "q": text,
+        "rates": [(k, unjudged_counts([run], k)[run.pk]) for k in DEPTHS],
+        "by_rank": judged_by_rank(run, DEPTHS[-1]),
+        "coverage": {
+            "ranked": len(ranked),
+            "empty": run.rankings.filter(chunk_ids=[]).count(),
+            "missing": evalset.questions.exclude(pk__in=ranked).count(),
+            "missing_shown": evalset.questions.exclude(pk__in=ranked)[:20],
+        },
+        "config": sorted(run.config.items()),
+        "provenance": sorted(run.provenance.items()),
+    }
+    return render(request, "labels/run_detail.html", context)
+
+
+@require_GET
+@access.reader
+def ranking_detail(request: AuthedRequest, evalset: EvalSet, pk: int, question_pk: int) -> HttpResponse:
+    """One ranking with its labels and texts, best first."""
+    run = get_object_or_404(evalset.runs.select_related("system"), pk=pk)
+    question = get_object_or_404(evalset.questions.select_related("evalset"), pk=question_pk)
+    ranking = Ranking.objects.filter(run=run, question=question).first()
+    page = page_of(request, ranking.chunk_ids if ranking else [], per_page=20)
+    chunks = Chunk.objects.in_bulk(list(page))
+    revisions = current_revisions(chunks.values())
+    settled = labels_of_question(question)
+    offset = page.start_index() if ranking and ranking.chunk_ids else 1
+    rows = []
+    for rank, chunk_id in enumerate(page, start=offset):
+        cell: Cell = cell_of(rank, chunks[chunk_id], settled)
+        score = ranking.scores[rank - 1] if ranking and ranking.scores else None
+        rows.append((cell, revisions.get(chunk_id), score))
+    context = {
+        "evalset": evalset,
+        "run": run,
+        "question": question,
+        "ranking": ranking,
+        "page": page,
+        "rows": rows,
+    }
+    return render(request, "labels/ranking_detail.html", context)
