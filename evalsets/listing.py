@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,7 @@ class BoundedPaginator(Paginator):
         return isinstance(self.object_list, QuerySet) and self.count > COUNTED_UP_TO
 
 
-def page_of(request: HttpRequest, rows: QuerySet[Any] | list[Any], per_page: int = PER_PAGE) -> Page[Any]:
+def page_of(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], per_page: int = PER_PAGE) -> Page[Any]:
     """The page of `rows` that the address asks for by `?page=`; a number out of range gives the nearest page."""
     return BoundedPaginator(rows, per_page).get_page(request.GET.get("page"))
 

@@ -37,7 +37,7 @@ class Release(models.Model):
         help_text="questions, labels, relevant, judgments, contested, skipped_only, classes, by_grade, …"
     )
     provenance = models.JSONField(
-        help_text="pools: the pools with their runs; runs: each pooled run with its deepest k and coverage there."
+        help_text="pools, runs with their coverage, born_from: see labels.services.provenance."
     )
     spaced_ids = ArrayField(
         models.TextField(), default=list, help_text="IDs with white space, which TREC files cannot carry."

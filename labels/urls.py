@@ -1,7 +1,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from labels.views import chunks, questions, systems
+from labels.views import chunks, contested, questions, releases, systems
 
 app_name = "labels"
 
@@ -15,4 +15,12 @@ urlpatterns: list[URLPattern] = [
     path("systems/<int:pk>/family/", systems.system_family, name="system-family"),
     path("runs/<int:pk>/", systems.run_detail, name="run"),
     path("runs/<int:pk>/questions/<int:question_pk>/", systems.ranking_detail, name="ranking"),
+    path("runs/<int:pk>/file/", releases.run_file, name="run-file"),
+    path("contested/", contested.contested_list, name="contested"),
+    path("releases/", releases.release_list, name="release-list"),
+    path("releases/new/", releases.release_new, name="release-new"),
+    path("releases/difference/", releases.release_difference, name="release-difference"),
+    path("releases/<int:number>/", releases.release_detail, name="release"),
+    path("releases/<int:number>/unlabelled/", releases.release_unlabelled, name="release-unlabelled"),
+    path("releases/<int:number>/files/<slug:name>/", releases.release_file, name="release-file"),
 ]

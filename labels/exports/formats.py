@@ -17,7 +17,7 @@ from labels.models import Release
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """A kind of file. `stream` yields its bytes; BadInput before the first says that this release cannot be written so."""
+    """A kind of file. `stream` yields its bytes; BadInput before the first says that it cannot be written."""
 
     name: str
     title: str

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('settle_policy', models.CharField(max_length=10)),
                 ('include_models', models.BooleanField(default=False, help_text='Whether grades of outside judges count; if so, they are marked.')),
                 ('counts', models.JSONField(help_text='questions, labels, relevant, judgments, contested, skipped_only, classes, by_grade, …')),
-                ('provenance', models.JSONField(help_text='pools: the pools with their runs; runs: each pooled run with its deepest k and coverage there.')),
+                ('provenance', models.JSONField(help_text='pools, runs with their coverage, born_from: see labels.services.provenance.')),
                 ('spaced_ids', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, help_text='IDs with white space, which TREC files cannot carry.', size=None)),
                 ('published_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
                 ('evalset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='releases', to='evalsets.evalset')),

@@ -7,33 +7,30 @@ from typing import Any
 from django.db import connection
 
 from evalsets.models import EvalSet
-from judging.models import Judgment
+from judging.models import Assessor, Judgment
 from labels.settling import SETTLED, settle_parameters
-from pooling.models import Pool, PoolRun
+from pooling.models import Pool, Run
 
-# Each pooled run at the deepest k of any pool, over all its questions: what it returned, and what has no label.
-COVERAGE = f"""{SETTLED},
-deepest AS (
-    SELECT pr.run_id, max(pr.k) AS k
-    FROM pooling_poolrun pr JOIN pooling_pool p ON p.id = pr.pool_id
-    WHERE p.evalset_id = %(evalset)s
-    GROUP BY pr.run_id
-)
-SELECT deepest.run_id, deepest.k, count(c.chunk_id),
-       count(c.chunk_id) FILTER (WHERE settled.label IS NULL)
-FROM deepest
-JOIN pooling_ranking r ON r.run_id = deepest.run_id
-CROSS JOIN LATERAL unnest(r.chunk_ids[1:deepest.k]) AS c (chunk_id)
+# The depth at which a run that is in no pool is looked at.
+UNPOOLED_DEPTH = 10
+
+# Each of these runs at its k, over all its questions: what it returned, and what of that has no label.
+COVERAGE = f"""{SETTLED}
+SELECT asked.run_id, count(c.chunk_id), count(c.chunk_id) FILTER (WHERE settled.label IS NULL)
+FROM unnest(%(runs)s::bigint[], %(depths)s::int[]) AS asked (run_id, k)
+JOIN pooling_ranking r ON r.run_id = asked.run_id
+CROSS JOIN LATERAL unnest(r.chunk_ids[1:asked.k]) AS c (chunk_id)
 LEFT JOIN settled ON settled.question_id = r.question_id AND settled.chunk_id = c.chunk_id
-GROUP BY deepest.run_id, deepest.k"""  # noqa: S608
+GROUP BY asked.run_id"""  # noqa: S608 - no value from outside is in the text
 
 
 def provenance_of(evalset: EvalSet, *, include_models: bool) -> dict[str, Any]:
-    """What `Release.provenance` holds.
+    """What `Release.provenance` holds, JSON-ready.
 
-    `pools`: the pools, oldest first, each with name, strategy, date and runs. `runs`: every pooled run with its
-    deepest `k`, and `returned` and `unlabelled` within it. `born_from`: the systems whose pool was judged first, or
-    the file that the first labels came from.
+    `pools`: the pools, oldest first, each with name, strategy, date and runs. `runs`: every pooled run with the
+    deepest `k` that any pool cut it at, and the latest run of each system that no pool holds (`pooled` false, k 10);
+    each with what it `returned` within k and how much of that is `unlabelled`. `born_from`: the systems whose pool
+    was judged first, and the file that the first labels came from.
     """
     pools = list(
         Pool.objects.filter(evalset=evalset)
@@ -46,66 +43,72 @@ def provenance_of(evalset: EvalSet, *, include_models: bool) -> dict[str, Any]:
                 "name": pool.name,
                 "strategy": pool.strategy,
                 "date": pool.created_at.date().isoformat(),
-                "runs": [_as_json(pool_run) for pool_run in pool.pool_runs.all()],
+                "runs": [{**_as_json(item.run), "k": item.k} for item in pool.pool_runs.all()],
             }
             for pool in pools
         ],
-        "runs": _coverage(evalset, pools, include_models=include_models),
+        "runs": _runs(evalset, pools, include_models=include_models),
         "born_from": _born_from(evalset, pools),
     }
 
 
-def _as_json(pool_run: PoolRun) -> dict[str, Any]:
-    run = pool_run.run
-    return {
-        "system": run.system.name,
-        "run": run.name,
-        "stage": run.stage,
-        "k": pool_run.k,
-        "date": run.date.isoformat(),
+def _as_json(run: Run) -> dict[str, Any]:
+    return {"system": run.system.name, "run": run.name, "stage": run.stage, "date": run.date.isoformat()}
+
+
+def _runs(evalset: EvalSet, pools: list[Pool], *, include_models: bool) -> list[dict[str, Any]]:
+    runs: dict[int, Run] = {}
+    deepest: dict[int, int] = {}
+    for item in (item for pool in pools for item in pool.pool_runs.all()):
+        runs[item.run_id] = item.run
+        deepest[item.run_id] = max(item.k, deepest.get(item.run_id, 0))
+    pooled_systems = {run.system_id for run in runs.values()}
+    others = {
+        run.pk: run
+        for run in evalset.runs.latest_of_each_system().select_related("system")
+        if run.system_id not in pooled_systems
     }
-
-
-def _coverage(evalset: EvalSet, pools: list[Pool], *, include_models: bool) -> list[dict[str, Any]]:
+    depths = {**deepest, **dict.fromkeys(others, UNPOOLED_DEPTH)}
     with connection.cursor() as cursor:
-        cursor.execute(COVERAGE, settle_parameters(evalset, include_models=include_models))
-        covered = {run: (k, returned, unlabelled) for run, k, returned, unlabelled in cursor}
-    runs: dict[int, dict[str, Any]] = {}
-    for pool in pools:
-        for pool_run in pool.pool_runs.all():
-            known = runs.get(pool_run.run_id, {"k": 0})
-            k, returned, unlabelled = covered.get(pool_run.run_id, (0, 0, 0))
-            runs[pool_run.run_id] = {
-                **_as_json(pool_run),
-                "run_id": pool_run.run_id,
-                "k": max(k, known["k"], pool_run.k),
+        asked = {"runs": list(depths), "depths": list(depths.values())}
+        cursor.execute(COVERAGE, {**settle_parameters(evalset, include_models=include_models), **asked})
+        covered = {run: (returned, unlabelled) for run, returned, unlabelled in cursor}
+    rows = []
+    for key, run in {**runs, **others}.items():
+        returned, unlabelled = covered.get(key, (0, 0))
+        rows.append(
+            {
+                **_as_json(run),
+                "run_id": key,
+                "pooled": key in deepest,
+                "k": depths[key],
                 "returned": returned,
                 "unlabelled": unlabelled,
             }
-    return sorted(runs.values(), key=lambda run: (run["unlabelled"], run["system"], run["run"]))
+        )
+    return sorted(rows, key=lambda row: (not row["pooled"], row["system"], row["run"]))
 
 
 def _born_from(evalset: EvalSet, pools: list[Pool]) -> dict[str, Any]:
-    """`file`, `pool` and `systems` behind the first judgment; a file's own pool is not known to us.
+    """`file`, `pool` and `systems` behind the first judgment.
 
-    Labels that came from a file before anything was pooled here belong to whatever systems that file was made from.
-    Where a pool was there first, its systems are the ones that the file answers to.
+    A file's own pool is not known to us: its labels belong to whatever systems they were made from. Where a pool had
+    been built here before the file came, its systems are the ones that the file answers to.
     """
     first = (
         Judgment.objects.filter(evalset=evalset, kind=Judgment.Kind.GRADE)
-        .exclude(assessor__kind="model")
-        .select_related("imported_file", "pair__batch__pool")
+        .exclude(assessor__kind=Assessor.Kind.MODEL)
+        .select_related("imported_file", "pair__batch")
         .order_by("id")
         .first()
     )
-    if first is None:
-        return {"file": None, "pool": None, "systems": []}
-    pool = first.pair.batch.pool if first.pair else None
-    if pool is None:
+    pool = None
+    if first is not None and first.pair is not None:
+        pool = next(pool for pool in pools if pool.pk == first.pair.batch.pool_id)
+    elif first is not None:
         pool = next((pool for pool in pools if pool.created_at <= first.judged_at), None)
-    systems = sorted({item.run.system.name for item in pool.pool_runs.all()}) if pool else []
     return {
-        "file": first.imported_file.name if first.imported_file else None,
+        "file": first.imported_file.name if first and first.imported_file else None,
         "pool": pool.name if pool else None,
-        "systems": systems,
+        "systems": sorted({item.run.system.name for item in pool.pool_runs.all()}) if pool else [],
     }

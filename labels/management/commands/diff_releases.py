@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evalsets.commands import FairpoolCommand, find_evalset
+from labels.differences import ChangedPair, changed_pairs, difference_of
+from labels.services.finding import find_release
+
+SHOWN = 20
+
+
+class Command(FairpoolCommand):
+    help = "Show what differs between two releases: labels added, removed and regraded, questions, classes, settings."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("slug", metavar="SLUG", help="The eval set's short name.")
+        parser.add_argument("before", metavar="A", type=int, help="Number of the one release.")
+        parser.add_argument("after", metavar="B", type=int, help="Number of the other release.")
+
+    def perform(self, **options: Any) -> dict[str, Any]:
+        evalset = find_evalset(options["slug"])
+        before, after = find_release(evalset, options["before"]), find_release(evalset, options["after"])
+        found = difference_of(before, after)
+        return {
+            "from": {"release": before.number, "hash": before.content_hash},
+            "to": {"release": after.number, "hash": after.content_hash},
+            "added": found.counts.added,
+            "removed": found.counts.removed,
+            "regraded": [
+                {"from": old, "to": new, "count": count}
+                for (old, new), count in sorted(found.counts.regraded.items())
+            ],
+            "pairs": [_as_json(pair) for pair in changed_pairs(before, after)],
+            "questions": {
+                "added": found.questions_added,
+                "removed": found.questions_removed,
+                "changed": found.questions_changed,
+            },
+            "classes": {"joined": found.joined, "split": found.split},
+            "settings": {name: {"from": old, "to": new} for name, (old, new) in found.settings.items()},
+        }
+
+    def show(self, document: dict[str, Any]) -> None:
+        write = self.stdout.write
+        write(f"From release {document['from']['release']} to release {document['to']['release']}:")
+        regraded = sum(item["count"] for item in document["regraded"])
+        write(f"  labels: {document['added']} added, {document['removed']} removed, {regraded} regraded")
+        for item in document["regraded"]:
+            write(f"    {item['from']} to {item['to']}: {item['count']}")
+        for name, changes in document["questions"].items():
+            if changes:
+                write(f"  questions {name}: {', '.join(changes[:SHOWN])}{_more(changes)}")
+        for name, classes in document["classes"].items():
+            for members in classes[:SHOWN]:
+                write(f"  class {name}: {', '.join(members)}")
+        for name, change in document["settings"].items():
+            write(f"  {name}: {change['from']} to {change['to']}")
+        for pair in document["pairs"][:SHOWN]:
+            before, after = ("unlabelled" if pair[side] is None else pair[side] for side in ("from", "to"))
+            write(f"  {pair['question']} {pair['chunk']}: {before} to {after}")
+        if more := _more(document["pairs"]):
+            write(f" {more}; --json lists all")
+
+
+def _as_json(pair: ChangedPair) -> dict[str, Any]:
+    return {"question": pair.question, "chunk": pair.chunk, "from": pair.before, "to": pair.after}
+
+
+def _more(items: list[Any]) -> str:
+    return f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
