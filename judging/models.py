@@ -158,6 +158,10 @@ class Batch(models.Model):
         return reverse("judging:batch", args=[self.evalset.slug, self.pk])
 
     @property
+    def desk_url(self) -> str:
+        return reverse("judging:desk", args=[self.evalset.slug, self.pk])
+
+    @property
     def hands_out_pairs(self) -> bool:
         """Whether assessors get work from it now."""
         return self.paused_at is None and self.cancelled_at is None

@@ -2,8 +2,9 @@
 
 What is counted. A pair wants a number of independent judgments. A place among them is *taken* by an assessor whose
 current judgment is a grade or a cannot-judge, or who holds a live task. A skip takes no place, and neither does an
-extra judgment, one that came after its place had gone to somebody else. An assessor is offered a pair only while fewer places are taken than wanted, and only if they have made no judgment on it, so a skipped pair
-goes to the others and never wanders back and forth; its assessor can open it again from the list of skipped pairs.
+extra judgment, one that came after its place had gone to somebody else. An assessor is offered a pair only while
+fewer places are taken than wanted, and only if they have made no judgment on it, so a skipped pair goes to the others
+and never wanders back and forth; its assessor can open it again from the list of skipped pairs.
 
 A question that is assigned keeps one place of each pair for its owner; others get only what overlap asks beyond.
 
@@ -63,7 +64,8 @@ OPEN_PAIRS = f"""
     WHERE p.batch_id = %(batch)s
       AND p.filled_at IS NULL
       AND p.wanted > {PLACES_GONE}
-      AND (bq.assigned_to_id IS NOT NULL OR NOT %(only_assigned)s)
+      AND CASE WHEN bq.assigned_to_id IS NULL THEN NOT %(only_assigned)s
+               ELSE bq.assigned_to_id = %(me)s OR p.wanted > 1 END
       AND NOT EXISTS (
           SELECT FROM judging_task mine
           WHERE mine.pair_id = p.id AND mine.assessor_id = %(me)s AND mine.leased_until > statement_timestamp()
@@ -208,6 +210,13 @@ def end_leases(tasks: QuerySet[Task]) -> int:
     return tasks.filter(leased_until__gt=Now() - GRACE).update(leased_until=Now() - 2 * GRACE)
 
 
+def anything_open(*, batch: Batch, assessor: Assessor) -> bool:
+    """Whether a claim would give the assessor something now. Takes no locks and changes nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS (SELECT {OPEN_PAIRS})", _values(batch, assessor))
+        return bool(cursor.fetchone()[0])
+
+
 def places_gone(*, pair: BatchPair, assessor: Assessor) -> int:
     """Places of the pair that are not open to the assessor. The caller holds the pair's lock."""
     statement = f"""
@@ -227,15 +236,7 @@ def _claim_more(batch: Batch, assessor: Assessor, count: int, *, wait: bool) -> 
 
     With `wait`, rows that others have locked are waited for when there are no others; without it they are passed over.
     """
-    values: dict[str, Any] = {
-        "batch": batch.pk,
-        "evalset": batch.evalset_id,
-        "me": assessor.pk,
-        "count": count,
-        "only_assigned": batch.sharing == Batch.Sharing.ASSIGNED,
-        "grace": GRACE,
-        "lease": timedelta(minutes=batch.lease_minutes),
-    }
+    values = {**_values(batch, assessor), "count": count}
     for waiting in (False, True) if wait else (False,):
         while True:
             # Locks that got us nothing are given up with the savepoint: whoever waits, waits empty-handed.
@@ -250,6 +251,17 @@ def _claim_more(batch: Batch, assessor: Assessor, count: int, *, wait: bool) -> 
                 break
             # Others took these pairs between our look and our lock; the next look sees that.
     return 0
+
+
+def _values(batch: Batch, assessor: Assessor) -> dict[str, Any]:
+    return {
+        "batch": batch.pk,
+        "evalset": batch.evalset_id,
+        "me": assessor.pk,
+        "only_assigned": batch.sharing == Batch.Sharing.ASSIGNED,
+        "grace": GRACE,
+        "lease": timedelta(minutes=batch.lease_minutes),
+    }
 
 
 def _take(pairs: Sequence[int], values: dict[str, Any]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evalsets.errors import BadInput, Refused
-from evalsets.models import User
+from evalsets.models import ChunkRevision, User
 from judging.models import Assessor, BatchPair, Judgment, Rubric, Task
 from judging.services.claims import places_gone, renew_leases, take_seat
 
@@ -102,6 +102,7 @@ def save_judgment(
     )
     rubric = pair.batch.rubric
     verdict.check(rubric)
+    verdict = replace(verdict, spans=_placed(verdict.spans, pair))
 
     sent_before = Judgment.objects.filter(idempotency_key=key).first()
     if sent_before is not None:
@@ -169,6 +170,24 @@ def is_extra(judgment: Judgment) -> bool:
 def takes_a_place(judgment: Judgment) -> bool:
     """Whether it counts among the judgments that the pair asked for, as long as nothing replaces it."""
     return judgment.kind != Judgment.Kind.SKIP and not is_extra(judgment)
+
+
+def _placed(spans: Sequence[dict[str, Any]], pair: BatchPair) -> list[dict[str, Any]]:
+    """The evidence with its places in the text that was read. Raises BadInput for words that are not in it."""
+    if not spans:
+        return []
+    text = ChunkRevision.objects.get(chunk=pair.chunk_id, number=pair.revision).text
+    placed = []
+    for span in spans:
+        words, start = span["text"], span["start"]
+        if text[start : start + len(words)] != words:
+            start = text.find(words)
+        if not words.strip() or start < 0:
+            raise BadInput(
+                f"The marked evidence “{words[:80]}” is not in the text. Mark it again, or leave it out."
+            )
+        placed.append({"start": start, "end": start + len(words), "text": words})
+    return placed
 
 
 def _note_whether_filled(pair: BatchPair) -> None:

@@ -1,0 +1,220 @@
+"""What the desk shows an assessor. Nothing here reads systems, runs, ranks, scores or pools, nor others' judgments."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import uuid
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Sum, TextField, When
+from django.db.models.functions import Left, Now
+
+from evalsets.models import ChunkRevision, Question, User
+from judging import reading
+from judging.models import Assessor, Batch, BatchPair, Judgment, Task
+from judging.services.claims import anything_open, queue
+
+# Pace is the median of so many of the assessor's latest judgments.
+PACE_OF = 50
+# A judgment that is looked back at is named by so many characters of its text.
+OPENING = 90
+
+
+@dataclass(frozen=True)
+class DeskPair:
+    """One pair as it lies on the desk, with the assessor's own earlier word on it."""
+
+    pair: BatchPair
+    question: Question
+    text: ChunkRevision
+    current: Judgment | None = None
+    # Names the act of this page, so that a double click or a resend is one judgment.
+    key: uuid.UUID = field(default_factory=uuid.uuid4)
+
+    @property
+    def passages(self) -> list[reading.Passage]:
+        return reading.passages(self.text.text, reading.question_words(self.question.text))
+
+    @property
+    def markdown(self) -> str:
+        """The second view, or nothing where it would show no more than the text."""
+        return reading.markdown(self.text.text) if reading.looks_like_markdown(self.text.text) else ""
+
+    @property
+    def spans_json(self) -> str:
+        return json.dumps(self.current.spans if self.current else [], ensure_ascii=False)
+
+    @property
+    def facts(self) -> list[dict[str, Any]]:
+        """The question's required facts, each with whether the assessor ticked it."""
+        ticked = set(self.current.facts) if self.current else set()
+        return [{**fact, "ticked": str(fact["id"]) in ticked} for fact in self.question.facts]
+
+
+@dataclass(frozen=True)
+class QuestionProgress:
+    """How many of my pairs of one question I have judged."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """Judgments of the whole batch; `seconds_left` is for all who are at it now, at the assessor's own pace."""
+
+    done: int
+    wanted: int
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class NothingLeft:
+    """Why there is no pair for this assessor: what they skipped, and how many pairs wait for others."""
+
+    mine: int
+    skipped: list[Judgment]
+    with_others: int
+
+
+def desk_pairs(pairs: Sequence[BatchPair], assessor: Assessor) -> list[DeskPair]:
+    """The pairs with all that the desk shows of them, in the same order."""
+    ids = [pair.pk for pair in pairs]
+    loaded = BatchPair.objects.select_related("question").in_bulk(ids)
+    wanted = Q()
+    for pair in loaded.values():
+        wanted |= Q(chunk=pair.chunk_id, number=pair.revision)
+    texts = (
+        ChunkRevision.objects.filter(wanted).select_related("chunk")
+        if loaded
+        else ChunkRevision.objects.none()
+    )
+    by_chunk = {(text.chunk_id, text.number): text for text in texts}
+    mine = {judgment.pair_id: judgment for judgment in my_current(assessor).filter(pair__in=ids)}
+    return [
+        DeskPair(pair, pair.question, by_chunk[pair.chunk_id, pair.revision], mine.get(pair.pk))
+        for pair in (loaded[pk] for pk in ids)
+    ]
+
+
+def my_current(assessor: Assessor) -> QuerySet[Judgment]:
+    """The assessor's own judgments as they stand, the latest first."""
+    return Judgment.objects.filter(assessor=assessor, replaced_by__isnull=True).order_by("-pk")
+
+
+def given_for(questions: Collection[int], *, batch: Batch, assessor: Assessor) -> dict[int, list[Judgment]]:
+    """What the assessor has said of each of these questions in the batch, the latest first, to look back at.
+
+    Each judgment carries the beginning of what was read as `opening`.
+    """
+    rows = with_opening(my_current(assessor).filter(pair__batch=batch, question__in=questions))
+    given: dict[int, list[Judgment]] = {question: [] for question in questions}
+    for judgment in rows:
+        given[judgment.question_id].append(judgment)
+    return given
+
+
+def with_opening(judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+    """Adds `opening`: the title of the text that was read, else its first words."""
+    text = ChunkRevision.objects.filter(chunk=OuterRef("chunk"), number=OuterRef("revision"))
+    opening = Case(When(~Q(title=""), then="title"), default=Left("text", OPENING), output_field=TextField())
+    return judgments.annotate(opening=Subquery(text.values_list(opening)))
+
+
+def question_progress(
+    questions: Collection[int], *, batch: Batch, assessor: Assessor
+) -> dict[int, QuestionProgress]:
+    """By question, my judgments and all that are mine: judged, or waiting in my queue."""
+    done = (
+        my_current(assessor)
+        .filter(pair__batch=batch, question__in=questions)
+        .exclude(kind=Judgment.Kind.SKIP)
+    )
+    waiting = queue(batch=batch, assessor=assessor).filter(pair__question__in=questions)
+    judged = Counter(done.values_list("question", flat=True))
+    open_ = Counter(waiting.values_list("pair__question", flat=True))
+    return {
+        question: QuestionProgress(judged[question], judged[question] + open_[question])
+        for question in questions
+    }
+
+
+def batch_progress(*, batch: Batch, assessor: Assessor) -> BatchProgress:
+    # What is open is read by the index of open pairs, so that the cost falls as the batch fills.
+    open_pairs = batch.pairs.filter(filled_at__isnull=True)
+    places = Judgment.objects.filter(
+        pair__batch=batch, pair__filled_at__isnull=True, replaced_by__isnull=True
+    )
+    taken = places.exclude(kind=Judgment.Kind.SKIP).exclude(details__has_key="extra").count()
+    left = (open_pairs.aggregate(wanted=Sum("wanted"))["wanted"] or 0) - taken
+    wanted = batch.pairs.aggregate(wanted=Sum("wanted"))["wanted"] or 0
+    at_it = Task.objects.filter(pair__batch=batch, leased_until__gt=Now()).aggregate(
+        people=Count("assessor", distinct=True)
+    )
+    return BatchProgress(
+        done=wanted - left,
+        wanted=wanted,
+        seconds_left=left * pace(assessor) / max(1, at_it["people"]),
+    )
+
+
+def pace(assessor: Assessor) -> float:
+    """Median active seconds of the assessor's latest judgments; the eval set's estimate before there are any."""
+    timed = Judgment.objects.filter(assessor=assessor, seconds__isnull=False).order_by("-judged_at")
+    seconds = list(timed.values_list("seconds", flat=True)[:PACE_OF])
+    return statistics.median(seconds) if seconds else float(assessor.evalset.seconds_per_judgment)
+
+
+def nothing_left(*, batch: Batch, assessor: Assessor) -> NothingLeft:
+    open_pairs = batch.pairs.filter(filled_at__isnull=True)
+    skipped = my_current(assessor).filter(pair__in=open_pairs, kind=Judgment.Kind.SKIP)
+    return NothingLeft(
+        mine=my_current(assessor).filter(pair__batch=batch).count(),
+        skipped=list(with_opening(skipped).select_related("question")),
+        with_others=open_pairs.exclude(judgments__in=skipped).count(),
+    )
+
+
+@dataclass(frozen=True)
+class OpenBatch:
+    """A batch that an assessor is named for and that is not done: what waits for them in it."""
+
+    batch: Batch
+    # What they hold now; else whether there is something for them to take.
+    held: int
+    waits_for_me: bool
+    skipped: int
+    # Open pairs of the whole batch, whoever will judge them.
+    open_pairs: int
+
+    @property
+    def paused(self) -> bool:
+        return self.batch.paused_at is not None
+
+
+def my_open_batches(user: User) -> list[OpenBatch]:
+    """The open batches that the user may judge in, in all eval sets: the soonest due first, then the oldest.
+
+    "Go on judging" is a POST to `judging:desk-next`, which takes the next pair and leads to the desk.
+    """
+    batches = Batch.objects.open().for_assessor(user).select_related("evalset")
+    work = []
+    for batch in batches.order_by(F("due_on").asc(nulls_last=True), "created_at", "pk"):
+        assessor = batch.assessors.get(user=user)
+        held = queue(batch=batch, assessor=assessor).count()
+        open_pairs = batch.pairs.filter(filled_at__isnull=True)
+        work.append(
+            OpenBatch(
+                batch=batch,
+                held=held,
+                waits_for_me=batch.hands_out_pairs
+                and (held > 0 or anything_open(batch=batch, assessor=assessor)),
+                skipped=my_current(assessor).filter(pair__in=open_pairs, kind=Judgment.Kind.SKIP).count(),
+                open_pairs=open_pairs.count(),
+            )
+        )
+    return work

@@ -1,0 +1,65 @@
+"""What comes in from the desk."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from judging.models import Judgment
+from judging.services.judgments import Verdict
+
+LATER = "later"
+# "grade:2", "skip:broken-text", "cannot-judge:other" or "later": each is one button of the desk.
+ACT = re.compile(r"(grade):(\d)|(skip|cannot-judge):([a-z-]+)|later")
+MOST_NOTE = 10_000
+
+
+class DeskForm(forms.Form):
+    """One act on one pair. Its button says the act; the rest are the fields around it."""
+
+    pair = forms.IntegerField()
+    key = forms.UUIDField()
+    # Who was signed in when the page was made: a tab left open does not judge in the next person's name.
+    as_user = forms.IntegerField()
+    act = forms.RegexField(ACT)
+    note = forms.CharField(required=False, max_length=MOST_NOTE, strip=True)
+    facts = forms.Field(required=False, widget=forms.SelectMultiple)
+    spans = forms.JSONField(required=False)
+    seconds = forms.FloatField(required=False)
+    chosen_ago = forms.FloatField(required=False, min_value=0, help_text="Seconds it waited in the browser.")
+
+    def clean_spans(self) -> list[dict[str, Any]]:
+        spans = self.cleaned_data["spans"] or []
+        if not isinstance(spans, list) or not all(
+            isinstance(span, dict)
+            and isinstance(span.get("start"), int)
+            and isinstance(span.get("end"), int)
+            and isinstance(span.get("text"), str)
+            for span in spans
+        ):
+            raise ValidationError("Marked evidence is a list of {start, end, text}.")
+        return [{name: span[name] for name in ("start", "end", "text")} for span in spans]
+
+    def clean_chosen_ago(self) -> timedelta:
+        return timedelta(seconds=min(self.cleaned_data["chosen_ago"] or 0.0, 1e7))
+
+    @property
+    def is_later(self) -> bool:
+        return bool(self.cleaned_data["act"] == LATER)
+
+    def verdict(self) -> Verdict:
+        """What the act says of the pair; not for `later`, which says nothing of it."""
+        kind, _, detail = self.cleaned_data["act"].partition(":")
+        is_grade = kind == Judgment.Kind.GRADE
+        return Verdict(
+            kind=Judgment.Kind(kind),
+            grade=int(detail) if is_grade else None,
+            reason="" if is_grade else detail,
+            note=self.cleaned_data["note"],
+            spans=self.cleaned_data["spans"],
+            facts=self.cleaned_data["facts"] or [],
+        )

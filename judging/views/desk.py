@@ -1,0 +1,251 @@
+"""The desk, where an assessor judges. Each act is a form that works without JavaScript; with it, the same address
+answers in JSON with the next pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsets import access
+from evalsets.access import AuthedRequest
+from evalsets.errors import BadInput, Refused
+from evalsets.models import EvalSet
+from judging import desk as desk_reads
+from judging.desk import DeskPair
+from judging.desk_forms import DeskForm
+from judging.models import Assessor, Batch, BatchPair, Judgment, Task
+from judging.reading import markdown
+from judging.services.claims import anything_open, claim_next, give_back, put_off, queue
+from judging.services.judgments import Saved, save_judgment
+
+# So many pairs lie ready in the browser, the one on the desk among them.
+AHEAD = 4
+HIGHLIGHT_COOKIE = "fairpool_highlight"
+
+
+@require_GET
+@access.assessor
+def desk(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """The pair on the desk: the next one that I hold, or with `?pair=` one that I have judged or hold."""
+    batch, assessor = _batch_for(request, evalset, pk)
+    asked = request.GET.get("pair")
+    if asked is not None:
+        pair = get_object_or_404(_my_pairs(batch, assessor), pk=asked if asked.isdecimal() else 0)
+    else:
+        task = queue(batch=batch, assessor=assessor).first() if batch.hands_out_pairs else None
+        pair = task.pair if task else None
+    context = _page(request, batch, assessor, pair)
+    context["looking_back"] = asked is not None
+    response = render(request, "judging/desk.html", context)
+    # Back then asks anew, and shows the grade that was saved.
+    add_never_cache_headers(response)
+    return response
+
+
+@require_POST
+@access.assessor
+def desk_next(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """Take what comes next: start judging, or fetch pairs ahead."""
+    batch, assessor = _batch_for(request, evalset, pk)
+    if not _wants_json(request):
+        claim_next(batch=batch, by=request.user)
+        return redirect("judging:desk", evalset.slug, batch.pk)
+    return JsonResponse(_next(request, batch, assessor))
+
+
+@require_POST
+@access.assessor
+def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """One act on one pair: a grade, a skip, cannot-judge, or later."""
+    batch, assessor = _batch_for(request, evalset, pk)
+    form = DeskForm(request.POST)
+    if not form.is_valid():
+        faults = " ".join(f"{name}: {error}" for name, errors in form.errors.items() for error in errors)
+        return _refuse(request, batch, f"This could not be read. {faults}", status=400)
+    if form.cleaned_data["as_user"] != request.user.pk:
+        message = (
+            f"You are signed in as {request.user} now; this page belongs to somebody else. Nothing was saved."
+        )
+        return _refuse(request, batch, message, status=409)
+    pair = get_object_or_404(batch.pairs.select_related("batch"), pk=form.cleaned_data["pair"])
+    try:
+        if form.is_later:
+            put_off(pair=pair, by=request.user)
+            saved = None
+        else:
+            saved = save_judgment(
+                pair=pair,
+                by=request.user,
+                verdict=form.verdict(),
+                key=form.cleaned_data["key"],
+                seconds=form.cleaned_data["seconds"],
+                chosen_ago=form.cleaned_data["chosen_ago"],
+            )
+    except BadInput as error:
+        return _refuse(request, batch, str(error), status=400)
+    except Refused as refusal:
+        return _refuse(request, batch, str(refusal), status=409)
+    said = _said(saved, batch)
+    if not _wants_json(request):
+        claim_next(batch=batch, by=request.user)
+        messages.success(request, said)
+        return redirect("judging:desk", evalset.slug, batch.pk)
+    result = {"pair": pair.pk, "question": pair.question_id, "said": said}
+    result["notice"] = bool(saved and (saved.extra or saved.overtaken))
+    if saved:
+        result["line"] = _line(request, batch, saved.judgment)
+    return JsonResponse({"saved": result, **_next(request, batch, assessor, pair.question_id)})
+
+
+@require_POST
+@access.assessor
+def desk_stop(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """Stop for now: what I hold goes to the others at once."""
+    batch, _ = _batch_for(request, evalset, pk)
+    count = give_back(batch=batch, by=request.user)
+    messages.success(request, f"{count} pairs of {batch} went back. Your judgments are saved.")
+    return redirect("my-work")
+
+
+@require_POST
+@access.assessor
+def desk_highlight(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """Show the question's words in the text, or stop showing them; remembered in this browser."""
+    batch, _ = _batch_for(request, evalset, pk)
+    pair = request.POST.get("pair", "")
+    address = batch.desk_url + (f"?pair={pair}" if pair.isdecimal() else "")
+    response = redirect(address)
+    on = request.COOKIES.get(HIGHLIGHT_COOKIE) != "1"
+    response.set_cookie(HIGHLIGHT_COOKIE, "1" if on else "0", max_age=365 * 24 * 3600, samesite="Lax")
+    return response
+
+
+def _batch_for(request: AuthedRequest, evalset: EvalSet, pk: int) -> tuple[Batch, Assessor]:
+    batch = get_object_or_404(Batch.objects.select_related("evalset", "rubric"), evalset=evalset, pk=pk)
+    assessor = batch.assessors.select_related("evalset").filter(user=request.user).first()
+    if assessor is None:
+        raise PermissionDenied(f"You are not an assessor of batch {batch}. A lead can add you.")
+    return batch, assessor
+
+
+def _my_pairs(batch: Batch, assessor: Assessor) -> Any:
+    """Pairs of the batch that were given to me: judged by me, or claimed."""
+    judged = Judgment.objects.filter(assessor=assessor, pair__batch=batch).values("pair")
+    held = Task.objects.filter(assessor=assessor, pair__batch=batch).values("pair")
+    return batch.pairs.filter(pk__in=judged.union(held))
+
+
+def _wants_json(request: AuthedRequest) -> bool:
+    return request.headers.get("Accept") == "application/json"
+
+
+def _refuse(request: AuthedRequest, batch: Batch, message: str, *, status: int) -> HttpResponse:
+    """Nothing was saved, and why. A page without JavaScript goes to the desk, where the message stands."""
+    if _wants_json(request):
+        return JsonResponse({"error": message}, status=status)
+    messages.error(request, message)
+    return redirect(batch.desk_url)
+
+
+def _said(saved: Saved | None, batch: Batch) -> str:
+    """What became of an act, in words for the assessor."""
+    if saved is None:
+        return "Put off: it comes again later."
+    judgment = saved.judgment
+    if judgment.kind == Judgment.Kind.GRADE:
+        what = f"{judgment.grade} {batch.rubric.scale[judgment.grade]['name']}"
+    else:
+        what = f"{judgment.get_kind_display()} ({judgment.get_reason_display()})".capitalize()
+    if saved.overtaken:
+        return f"Your newer word on this pair stands: {what}."
+    if saved.extra:
+        return f"Saved: {what}. The pair had gone to others meanwhile, so yours is kept as an extra judgment."
+    return f"Saved: {what}."
+
+
+def _page(request: AuthedRequest, batch: Batch, assessor: Assessor, pair: BatchPair | None) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "evalset": batch.evalset,
+        "batch": batch,
+        "instructions": markdown(batch.rubric.instructions),
+        "progress": desk_reads.batch_progress(batch=batch, assessor=assessor),
+        "highlight": request.COOKIES.get(HIGHLIGHT_COOKIE) == "1",
+        "reasons": Judgment.Reason.choices,
+        "csrf_cookie_name": settings.CSRF_COOKIE_NAME,
+    }
+    latest = desk_reads.my_current(assessor).filter(pair__batch=batch)
+    if pair is None:
+        can_start = batch.hands_out_pairs and anything_open(batch=batch, assessor=assessor)
+        context["can_start"] = can_start
+        if not can_start:
+            context["nothing_left"] = desk_reads.nothing_left(batch=batch, assessor=assessor)
+    else:
+        questions = [pair.question_id]
+        context["item"] = desk_reads.desk_pairs([pair], assessor)[0]
+        context["given"] = desk_reads.given_for(questions, batch=batch, assessor=assessor)[pair.question_id]
+        context["place"] = desk_reads.question_progress(questions, batch=batch, assessor=assessor)[
+            pair.question_id
+        ]
+        latest = latest.exclude(pair=pair)
+    context["last_pair"] = latest.values_list("pair", flat=True).first()
+    return context
+
+
+def _next(
+    request: AuthedRequest, batch: Batch, assessor: Assessor, judged_question: int | None = None
+) -> dict[str, Any]:
+    """The pairs that come next, less those the browser has, with the progress; or why nothing comes."""
+    has = _numbers(request.POST.get("have", ""))
+    tasks = claim_next(batch=batch, by=request.user, count=AHEAD)
+    fresh = [task.pair for task in tasks if task.pair_id not in has]
+    questions = {pair.question_id for pair in fresh} | ({judged_question} if judged_question else set())
+    places = desk_reads.question_progress(questions, batch=batch, assessor=assessor)
+    progress = desk_reads.batch_progress(batch=batch, assessor=assessor)
+    answer: dict[str, Any] = {
+        "next": _rendered(request, batch, assessor, fresh),
+        "held": list(queue(batch=batch, assessor=assessor).values_list("pair", flat=True)),
+        "questions": {pk: {"done": place.done, "total": place.total} for pk, place in places.items()},
+        "batch": {"done": progress.done, "wanted": progress.wanted, "seconds_left": progress.seconds_left},
+    }
+    if not tasks:
+        page = _page(request, batch, assessor, None)
+        answer["end"] = render_to_string("judging/desk.html#end", page, request)
+    return answer
+
+
+def _rendered(
+    request: AuthedRequest, batch: Batch, assessor: Assessor, pairs: Sequence[BatchPair]
+) -> list[dict[str, Any]]:
+    """Each pair as the desk shows it; what was given for a question comes with its first pair."""
+    items: list[DeskPair] = desk_reads.desk_pairs(pairs, assessor)
+    known = _numbers(request.POST.get("known", ""))
+    given = desk_reads.given_for({item.question.pk for item in items} - known, batch=batch, assessor=assessor)
+    base = {"evalset": batch.evalset, "batch": batch, "reasons": Judgment.Reason.choices}
+    answer = []
+    for item in items:
+        entry = {"pair": item.pair.pk, "question": item.question.pk}
+        entry["html"] = render_to_string("judging/desk.html#pair", {**base, "item": item}, request)
+        if item.question.pk in given:
+            lines = {**base, "given": given.pop(item.question.pk)}
+            entry["given"] = render_to_string("judging/desk.html#given_lines", lines, request)
+        answer.append(entry)
+    return answer
+
+
+def _line(request: AuthedRequest, batch: Batch, judgment: Judgment) -> str:
+    judgment = desk_reads.with_opening(Judgment.objects.filter(pk=judgment.pk)).get()
+    context = {"evalset": batch.evalset, "batch": batch, "given": [judgment]}
+    return render_to_string("judging/desk.html#given_lines", context, request)
+
+
+def _numbers(text: str) -> set[int]:
+    return {int(number) for number in text.split(",") if number.isdecimal()}

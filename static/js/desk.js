@@ -1,0 +1,648 @@
+// The desk. Without this file each button is a plain form that reloads the page; with it the next pair is on screen in
+// the same frame as the key, and saving goes on behind it.
+//
+//   Outbox   acts that the server has not confirmed yet: in memory and in localStorage, sent in order, retried
+//   Clock    active seconds on the pair: the page is visible, has the focus, and somebody moves
+//   Desk     what is on screen, what lies ready, what was shown before
+//   keys     one table of keys, each pressing a visible control
+
+"use strict";
+
+const root = document.getElementById("desk");
+const stage = document.getElementById("stage");
+const trayBox = document.getElementById("tray");
+const live = document.getElementById("live");
+const byId = (id) => document.getElementById(id);
+
+const say = (text) => {
+  live.textContent = text;
+};
+const csrfToken = () => {
+  const cookie = document.cookie.split("; ").find((item) => item.startsWith(`${root.dataset.csrfCookie}=`));
+  return cookie ? cookie.slice(cookie.indexOf("=") + 1) : document.querySelector("[name=csrfmiddlewaretoken]").value;
+};
+// crypto.randomUUID exists only on https and localhost; a desk may well be served by plain http in a house.
+const newKey = () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+};
+const storage = {
+  // Full, forbidden or broken storage must not stop the work: memory then carries it until the page is left.
+  set(key, value) {
+    try { localStorage.setItem(key, value); } catch { /* memory has it */ }
+  },
+  get(key) {
+    try { return localStorage.getItem(key); } catch { return null; }
+  },
+  remove(key) {
+    try { localStorage.removeItem(key); } catch { /* was not there */ }
+  },
+  keys() {
+    try { return Object.keys(localStorage); } catch { return []; }
+  },
+};
+
+// ---------------------------------------------------------------------------------------------------- the outbox
+
+class Outbox {
+  // One localStorage entry an act, by user and batch: another person or another batch never sends it, and two tabs
+  // do not write over each other. Sent twice by two tabs, an act is still one judgment, since its key is the same.
+  constructor(send, changed) {
+    this.prefix = `fairpool-act:${root.dataset.user}:${root.dataset.batch}:`;
+    this.send = send;
+    this.changed = changed;
+    this.acts = new Map();
+    this.state = "idle"; // idle, sending, offline, signed-out
+    this.wait = 0;
+    this.load();
+    window.addEventListener("online", () => this.flush());
+    window.addEventListener("storage", (event) => {
+      if (event.key && event.key.startsWith(this.prefix)) this.load();
+    });
+  }
+
+  load() {
+    const stored = storage.keys().filter((key) => key.startsWith(this.prefix));
+    for (const key of this.acts.keys()) {
+      if (this.acts.get(key).stored && !stored.includes(this.prefix + key)) this.acts.delete(key);
+    }
+    for (const name of stored) {
+      try {
+        const act = JSON.parse(storage.get(name));
+        if (!this.acts.has(act.key)) this.acts.set(act.key, { ...act, stored: true });
+      } catch { storage.remove(name); }
+    }
+    this.changed();
+  }
+
+  add(act) {
+    storage.set(this.prefix + act.key, JSON.stringify(act));
+    this.acts.set(act.key, { ...act, stored: storage.get(this.prefix + act.key) !== null });
+    this.changed();
+    this.flush();
+  }
+
+  remove(key) {
+    this.acts.delete(key);
+    storage.remove(this.prefix + key);
+    this.changed();
+  }
+
+  list() {
+    return [...this.acts.values()].sort((a, b) => a.chosen - b.chosen);
+  }
+
+  of(pair) {
+    return this.list().filter((act) => act.pair === pair).pop();
+  }
+
+  async flush() {
+    if (this.state === "sending") return;
+    clearTimeout(this.timer);
+    for (;;) {
+      const act = this.list().find((item) => !item.refused);
+      if (!act) break;
+      this.enter("sending");
+      const outcome = await this.send(act);
+      if (outcome === "done") {
+        this.wait = 0;
+        this.remove(act.key);
+      } else if (outcome.refused) {
+        this.acts.set(act.key, { ...act, refused: outcome.refused });
+      } else {
+        this.enter(outcome);
+        if (outcome === "offline") {
+          this.wait = Math.min(30, this.wait ? this.wait * 2 : 1);
+          this.timer = setTimeout(() => this.flush(), this.wait * 1000);
+        }
+        return;
+      }
+    }
+    this.enter("idle");
+  }
+
+  enter(state) {
+    this.state = state;
+    this.changed();
+  }
+}
+
+// POST to the desk; what comes back is data, or why there is none.
+async function post(url, fields) {
+  let response;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      headers: { Accept: "application/json", "X-CSRFToken": csrfToken() },
+      body: new URLSearchParams(fields),
+      redirect: "manual",
+      credentials: "same-origin",
+    });
+  } catch {
+    return { failed: "offline" };
+  }
+  if (response.type === "opaqueredirect") return { failed: "signed-out" };
+  if (response.status >= 500 || response.status === 429) return { failed: "offline" };
+  try {
+    const data = await response.json();
+    return response.ok ? { data } : { refused: data.error };
+  } catch {
+    return response.status === 403 ? { failed: "signed-out" } : { refused: `The server answered ${response.status}.` };
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ the clock
+
+const clock = {
+  IDLE_AFTER: 60000,
+  seconds: 0,
+  lastSign: performance.now(),
+  lastTick: performance.now(),
+  restart() {
+    this.seconds = 0;
+    this.lastTick = performance.now();
+  },
+  tick() {
+    const now = performance.now();
+    const active = document.visibilityState === "visible" && document.hasFocus() && now - this.lastSign < this.IDLE_AFTER;
+    if (active) this.seconds += (now - this.lastTick) / 1000;
+    this.lastTick = now;
+    return active;
+  },
+  sign() {
+    this.lastSign = performance.now();
+  },
+};
+for (const name of ["keydown", "pointermove", "pointerdown", "wheel", "scroll", "touchstart"]) {
+  window.addEventListener(name, () => clock.sign(), { passive: true, capture: true });
+}
+
+// ------------------------------------------------------------------------------------------------------- the desk
+
+const desk = {
+  current: null, // { pair, question, form }
+  ready: [], // the same, next first
+  shown: [], // the same, what u goes back to
+  given: new Map(), // question -> <li> elements, the latest first
+  places: new Map(), // question -> { done, total }
+  batch: null,
+  end: null,
+  asking: false,
+
+  start() {
+    const form = stage.querySelector("form.desk-pair");
+    if (form) {
+      this.current = entryOf(form);
+      this.given.set(this.current.question, [...form.querySelectorAll("[data-given] > li")]);
+      const pending = outbox.of(this.current.pair);
+      if (pending && !("lookingBack" in root.dataset)) {
+        this.advance(); // graded before the page was loaded anew; the grade is on its way
+      } else {
+        if (pending) markChosen(form, pending.act);
+        settle(this.current, false);
+      }
+    }
+    if (form || outbox.list().length) this.fetchNext();
+    outbox.flush();
+  },
+
+  // The act of a button: kept first, then the next pair; sending goes on behind.
+  act(form, button) {
+    clock.tick();
+    const fields = [...new FormData(form, button)].filter(([name]) => name !== "csrfmiddlewaretoken" && name !== "key");
+    fields.push(["seconds", clock.seconds.toFixed(1)]);
+    const entry = this.current;
+    const act = {
+      key: newKey(),
+      url: form.action,
+      pair: entry.pair,
+      question: entry.question,
+      act: button.value,
+      label: labelOf(button),
+      text: form.querySelector("h1").textContent.slice(0, 80),
+      chosen: Date.now(),
+      fields,
+    };
+    storage.remove(draftKey(entry.pair));
+    markChosen(form, button.value);
+    if (act.act !== "later") this.shown.push(entry);
+    if (act.act !== "later" && !entry.judged) this.bump(entry);
+    entry.judged = entry.judged || act.act !== "later";
+    outbox.add(act);
+    this.advance();
+  },
+
+  bump(entry) {
+    const place = this.places.get(entry.question);
+    if (place) place.done += 1;
+    if (this.batch) this.batch.done += 1;
+  },
+
+  advance() {
+    this.current = null;
+    this.ready = this.ready.filter((entry) => !outbox.of(entry.pair));
+    const next = this.ready.shift();
+    if (next) this.show(next);
+    else if (this.end) this.showEnd();
+    else {
+      stage.replaceChildren(notice("desk-waiting", "Waiting for the next pair…"));
+      this.fetchNext();
+    }
+  },
+
+  show(entry) {
+    const before = stage.querySelector("form.desk-pair");
+    const focus = whereFocusIs();
+    keepFolds(before, entry.form);
+    stage.replaceChildren(entry.form);
+    byId("looking-back")?.remove();
+    this.current = entry;
+    settle(entry, true, focus);
+    this.paint();
+  },
+
+  showEnd() {
+    const holder = document.createElement("template");
+    holder.innerHTML = this.end;
+    stage.replaceChildren(holder.content);
+    byId("question-progress").hidden = true;
+    say(stage.querySelector("h1")?.textContent || "");
+  },
+
+  back() {
+    const entry = this.shown.pop();
+    if (!entry) {
+      if (byId("back").href) window.location.assign(byId("back").href);
+      return;
+    }
+    if (this.current) this.ready.unshift(this.current);
+    this.show(entry);
+    say("Back to the last one. Choose again to change it.");
+  },
+
+  async fetchNext() {
+    if (this.asking) return;
+    this.asking = true;
+    const answer = await post(root.dataset.nextUrl, this.hands());
+    this.asking = false;
+    if (answer.data) this.take(answer.data);
+    else if (answer.refused) warn(answer.refused);
+    else outbox.enter(answer.failed);
+    if (answer.failed === "offline" && !outbox.list().length) setTimeout(() => this.fetchNext(), 3000);
+  },
+
+  // What the browser has already, so that it is not sent again.
+  hands() {
+    const entries = [this.current, ...this.ready].filter(Boolean);
+    return [
+      ["have", entries.map((entry) => entry.pair).join()],
+      ["known", [...this.given.keys()].join()],
+    ];
+  },
+
+  // An answer of the server: more pairs, the true counts, or that nothing is left.
+  take(data) {
+    if (outbox.state === "offline") outbox.enter("idle");
+    const held = new Set(data.held);
+    this.ready = this.ready.filter((entry) => held.has(entry.pair));
+    for (const item of data.next) {
+      if (item.given !== undefined) this.given.set(item.question, elements(item.given));
+      const known = outbox.of(item.pair) || [this.current, ...this.ready].some((entry) => entry?.pair === item.pair);
+      if (!known) this.ready.push(entryOf(elements(item.html)[0]));
+    }
+    const unsent = outbox.list().filter((act) => act.act !== "later" && !act.refused);
+    for (const [question, place] of Object.entries(data.questions)) {
+      const waiting = unsent.filter((act) => act.question === Number(question)).length;
+      this.places.set(Number(question), { ...place, done: Math.min(place.total, place.done + waiting) });
+    }
+    this.batch = { ...data.batch, done: Math.min(data.batch.wanted, data.batch.done + unsent.length) };
+    this.end = data.end && !unsent.length ? data.end : null;
+    if (!this.current) this.advance();
+    this.paint();
+  },
+
+  // The line of a saved judgment goes to the list of its question.
+  saved(result) {
+    const lines = (this.given.get(result.question) || []).filter((line) => Number(line.dataset.pair) !== result.pair);
+    if (result.line) lines.unshift(...elements(result.line));
+    this.given.set(result.question, lines);
+    if (this.current?.question === result.question) fillGiven(this.current);
+    if (result.notice) warn(result.said);
+  },
+
+  paint() {
+    const place = this.current && this.places.get(this.current.question);
+    byId("question-progress").hidden = !place;
+    if (place) {
+      byId("question-bar").max = place.total || 1;
+      byId("question-bar").value = place.done;
+      byId("question-count").textContent = `${place.done} of ${place.total}`;
+    }
+    if (this.batch) {
+      byId("batch-count").textContent = `${this.batch.done} of ${this.batch.wanted}`;
+      byId("time-left").textContent = this.batch.done < this.batch.wanted ? `, about ${duration(this.batch.seconds_left)} left` : "";
+    }
+    const back = byId("back");
+    const last = this.shown[this.shown.length - 1];
+    if (last) {
+      back.href = `${root.dataset.deskUrl}?pair=${last.pair}`;
+      back.classList.remove("disabled");
+      back.removeAttribute("aria-disabled");
+    }
+  },
+};
+
+const elements = (html) => {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return [...holder.content.children];
+};
+const entryOf = (form) => ({ pair: Number(form.dataset.pair), question: Number(form.dataset.question), form, judged: false });
+const labelOf = (button) => (button.querySelector("span:last-child") || button).textContent.trim() || button.value;
+const draftKey = (pair) => `fairpool-draft:${root.dataset.user}:${pair}`;
+const duration = (seconds) =>
+  seconds < 60 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+
+function notice(css, text) {
+  const paragraph = document.createElement("p");
+  paragraph.className = css;
+  paragraph.textContent = text;
+  return paragraph;
+}
+
+function markChosen(form, act) {
+  for (const button of form.querySelectorAll("button[name=act]")) {
+    if (button.classList.contains("desk-grade")) button.setAttribute("aria-pressed", String(button.value === act));
+  }
+  for (const [key, kind] of [["s", "skip:"], ["c", "cannot-judge:"]]) {
+    form.querySelector(`[data-key=${key}]`).setAttribute("aria-pressed", String(act.startsWith(kind)));
+  }
+}
+
+// Folds that the reader opened for this question stay open for its next pair; nothing jumps.
+function keepFolds(before, form) {
+  if (!before || before === form) return;
+  for (const fold of form.querySelectorAll("details[data-fold]")) {
+    const old = before.querySelector(`details[data-fold=${fold.dataset.fold}]`);
+    if (old) fold.open = old.open;
+  }
+}
+
+// Focus that was on a button goes to the same button of the next pair, so that Tab and Enter work on; else to the text.
+function whereFocusIs() {
+  const active = document.activeElement;
+  if (active && stage.contains(active) && active.name === "act" && active.closest(".desk-grades")) return active.value;
+  return !active || active === document.body || stage.contains(active) ? "text" : null;
+}
+
+function settle(entry, moved, focus = "text") {
+  const { form } = entry;
+  fillGiven(entry);
+  const draft = storage.get(draftKey(entry.pair));
+  if (draft !== null) {
+    form.elements.note.value = draft;
+    form.elements.note.closest("details").open = true;
+  }
+  showSpans(form);
+  byId("highlight-form").elements.pair.value = entry.pair;
+  clock.restart();
+  const target = focus === "text" || focus === null ? form.querySelector(".desk-chunk") : form.querySelector(`[value="${focus}"]`);
+  if (focus !== null && (moved || document.activeElement === document.body)) target?.focus({ preventScroll: true });
+  if (moved) {
+    form.querySelector(".desk-chunk").scrollTop = 0;
+    window.scrollTo(0, 0);
+    say(`Next: ${form.querySelector("h1").textContent}`);
+  }
+}
+
+function fillGiven(entry) {
+  const list = entry.form.querySelector("[data-given]");
+  list.replaceChildren(...(desk.given.get(entry.question) || []));
+}
+
+// ------------------------------------------------------------------------------------------- the tray and notices
+
+function warn(text) {
+  const line = notice("desk-warning", text);
+  line.setAttribute("role", "alert");
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "btn btn-sm btn-outline-secondary";
+  close.textContent = "Understood";
+  close.addEventListener("click", () => line.remove());
+  line.append(" ", close);
+  root.insertBefore(line, stage);
+}
+
+let saidState = "";
+function paintTray() {
+  const unsent = outbox.list();
+  const slow = unsent.filter((act) => act.refused || Date.now() - act.chosen > 1500 || outbox.state !== "sending");
+  const troubled = outbox.state === "offline" || outbox.state === "signed-out";
+  trayBox.hidden = !troubled && !slow.length;
+  const heading = {
+    offline: `The server cannot be reached. ${unsent.length ? "What you chose is kept here and sent again by itself." : ""}`,
+    "signed-out": "You have been signed out. What you chose is kept here; sign in again to go on.",
+  }[outbox.state];
+  const parts = [notice("mb-1 fw-semibold", heading || "Not saved yet:")];
+  if (outbox.state === "signed-out") {
+    const link = document.createElement("a");
+    link.href = root.dataset.signInUrl;
+    link.className = "btn btn-sm btn-primary";
+    link.id = "sign-in-again";
+    link.textContent = "Sign in again";
+    link.addEventListener("click", () => { leaving = true; });
+    parts.push(link);
+  }
+  const list = document.createElement("ul");
+  for (const act of unsent) list.append(trayLine(act));
+  parts.push(list);
+  trayBox.replaceChildren(...parts);
+  const state = troubled ? outbox.state : "";
+  if (state !== saidState) say(heading || "The server is back; everything is saved.");
+  saidState = state;
+}
+
+function trayLine(act) {
+  const line = document.createElement("li");
+  line.dataset.unsent = act.pair;
+  line.textContent = `${act.label} – ${act.text}`;
+  if (act.refused) {
+    const why = notice("mb-1 text-danger-emphasis", act.refused);
+    const drop = document.createElement("button");
+    drop.type = "button";
+    drop.className = "btn btn-sm btn-outline-secondary";
+    drop.textContent = "Drop it";
+    drop.addEventListener("click", () => outbox.remove(act.key));
+    line.append(why, drop);
+  }
+  return line;
+}
+
+// ------------------------------------------------------------------------------------------------- marked evidence
+
+const charactersIn = (text) => [...text].length; // places are counted in characters, not in UTF-16 units
+
+function markEvidence(form) {
+  const selection = window.getSelection();
+  const range = selection.rangeCount ? selection.getRangeAt(0) : null;
+  const block = range && (range.startContainer.parentElement || range.startContainer).closest("[data-start]");
+  const words = range ? range.toString() : "";
+  if (!block || !form.contains(block) || !block.contains(range.endContainer) || !words.trim()) {
+    say("Select words in the text first, then mark them as evidence.");
+    return;
+  }
+  const before = document.createRange();
+  before.setStart(block, 0);
+  before.setEnd(range.startContainer, range.startOffset);
+  const start = Number(block.dataset.start) + charactersIn(before.toString());
+  const spans = JSON.parse(form.elements.spans.value);
+  spans.push({ start, end: start + charactersIn(words), text: words });
+  form.elements.spans.value = JSON.stringify(spans);
+  selection.removeAllRanges();
+  showSpans(form);
+  say("Marked as evidence.");
+}
+
+function showSpans(form) {
+  const spans = JSON.parse(form.elements.spans.value || "[]");
+  const list = form.querySelector("[data-spans]");
+  list.hidden = !spans.length;
+  list.replaceChildren(...spans.map((span, index) => {
+    const line = document.createElement("li");
+    const drop = document.createElement("button");
+    drop.type = "button";
+    drop.className = "btn btn-sm btn-link";
+    drop.textContent = "Unmark";
+    drop.addEventListener("click", () => {
+      form.elements.spans.value = JSON.stringify(spans.filter((_, other) => other !== index));
+      showSpans(form);
+    });
+    const quote = document.createElement("q");
+    quote.dir = "auto";
+    quote.textContent = span.text;
+    line.append(quote, " ", drop);
+    return line;
+  }));
+}
+
+// ------------------------------------------------------------------------------------------------------ the keys
+
+const fold = (name) => () => {
+  const details = stage.querySelector(`details[data-fold=${name}]`);
+  if (details) details.open = !details.open;
+};
+const press = (selector) => () => stage.querySelector(selector)?.click();
+const keys = {
+  u: () => desk.back(),
+  h: () => byId("highlight").click(),
+  r: () => byId("rubric").togglePopover(),
+  "?": () => byId("keys").togglePopover(),
+  l: press("[data-key=l]"),
+  s: press("[data-key=s]"),
+  c: press("[data-key=c]"),
+  e: press("[data-key=e]"),
+  i: fold("narrative"),
+  f: fold("facts"),
+  g: fold("given"),
+  m: fold("markdown"),
+  n: () => {
+    const field = stage.querySelector("[name=note]");
+    if (!field) return;
+    field.closest("details").open = true;
+    field.focus();
+  },
+};
+
+function onKey(event) {
+  const field = event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  if (event.key === "Escape" && field) {
+    field.blur();
+    return stage.querySelector(".desk-chunk")?.focus({ preventScroll: true });
+  }
+  if (field || event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.repeat) return;
+  const panel = document.querySelector("[popover]:popover-open");
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  let action;
+  if (panel) {
+    // An open panel has the keys to itself: its reasons, and the key that opened it.
+    const reason = panel.querySelector(`[data-reason="${key}"]`);
+    if (reason) action = () => reason.click();
+    else if (panel.id === "keys" && key === "?") action = keys["?"];
+    else if (panel.id === "rubric" && key === "r") action = keys.r;
+  } else if (/^[0-9]$/.test(key)) action = press(`.desk-grade[data-key="${key}"]`);
+  else action = keys[key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+// -------------------------------------------------------------------------------------------------------- wiring
+
+let leaving = false;
+const outbox = new Outbox(
+  async (act) => {
+    const fields = [...act.fields, ["key", act.key], ["chosen_ago", ((Date.now() - act.chosen) / 1000).toFixed(1)], ...desk.hands()];
+    const answer = await post(act.url, fields);
+    if (answer.failed) return answer.failed;
+    if (answer.refused) return { refused: answer.refused };
+    outbox.acts.delete(act.key); // so that the counts of the answer are not raised by it once more
+    desk.saved(answer.data.saved);
+    desk.take(answer.data);
+    return "done";
+  },
+  () => trayBox && queueMicrotask(paintTray),
+);
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.matches("form.desk-pair")) {
+    event.preventDefault();
+    if (event.submitter?.value && desk.current?.form === form) desk.act(form, event.submitter);
+  } else if (form.id === "highlight-form") {
+    event.preventDefault();
+    const on = root.classList.toggle("highlight");
+    byId("highlight").setAttribute("aria-pressed", String(on));
+    document.cookie = `fairpool_highlight=${on ? 1 : 0}; path=/; max-age=31536000; SameSite=Lax`;
+  }
+});
+document.addEventListener("keydown", onKey);
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-key=e]")) markEvidence(event.target.closest("form"));
+  if (event.target.closest("[data-key=n]")) setTimeout(() => stage.querySelector("[name=note]")?.focus());
+  if (event.target.closest("#back") && desk.shown.length) {
+    event.preventDefault();
+    desk.back();
+  }
+});
+// Pressing a button with the mouse must not take the selection that "Evidence" is about.
+document.addEventListener("pointerdown", (event) => {
+  if (event.target.closest("[data-key=e]")) event.preventDefault();
+});
+document.addEventListener("input", (event) => {
+  if (event.target.name === "note" && desk.current) storage.set(draftKey(desk.current.pair), event.target.value);
+});
+window.addEventListener("beforeunload", (event) => {
+  if (!leaving && outbox.list().some((act) => !act.refused)) event.preventDefault();
+});
+
+let awaySince = Date.now();
+setInterval(() => {
+  const active = clock.tick();
+  const away = (Date.now() - awaySince) / 60000;
+  if (active) {
+    // Reading long is an act as well: it renews the lease every few minutes; and after a long pause we ask what is
+    // still ours.
+    if (away > 4) {
+      awaySince = Date.now();
+      if (desk.current) desk.fetchNext();
+    }
+  }
+  if (outbox.list().length) paintTray();
+}, 1000);
+
+root.classList.add("scripted");
+desk.start();
