@@ -111,7 +111,12 @@ def judgments(pairs: Sequence[Pair], truth: Truth, today: datetime.date) -> list
 
 
 def _goes_to_both(pair: Pair) -> bool:
-    return pair.wanted > 1 or (pair.question, pair.chunk) in SKIPPED
+    return pair.wanted > 1 or _is_skipped(pair)
+
+
+def _is_skipped(pair: Pair) -> bool:
+    # A pair that wants both of them would be left with one judgment.
+    return pair.wanted == 1 and (pair.question, pair.chunk) in SKIPPED
 
 
 def _acts(pair: Pair, who: str, truth: Truth, *, first: bool) -> Iterator[Act]:
@@ -122,7 +127,7 @@ def _acts(pair: Pair, who: str, truth: Truth, *, first: bool) -> Iterator[Act]:
     if key in CANNOT_JUDGE:
         reason, note = CANNOT_JUDGE[key]
         yield replace(act, kind="cannot-judge", reason=reason, note=note)
-    elif key in SKIPPED and first:
+    elif _is_skipped(pair) and first:
         reason, note = SKIPPED[key]
         yield replace(act, kind="skip", reason=reason, note=note, seconds=min(act.seconds, 12.0))
     else:

@@ -117,3 +117,8 @@ def test_the_story_is_printed(capsys):
     printed = capsys.readouterr().out
     assert [line.split()[0] for line in printed.splitlines()[3:]] == RUNS
     assert "48.7%" in printed
+
+
+def test_the_readme_shows_the_table_that_is_printed(capsys):
+    story.main()
+    assert capsys.readouterr().out.rstrip() in (DEMO / "README.md").read_text(encoding="utf-8")
