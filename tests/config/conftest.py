@@ -47,24 +47,30 @@ class Homestead:
     def processes(self) -> dict[int, str]:
         """Command lines of everything that runs for this home, by process number."""
         marker = f"FAIRPOOL_HOME={self.path}".encode()
+        # Postgres' and Valkey's processes write their titles over their environment; they are known by their folder.
+        data = (self.path, folder_outside(self.home))
         found = {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                if marker in (folder / "environ").read_bytes().split(b"\0"):
+                belongs = marker in (folder / "environ").read_bytes().split(b"\0") or any(
+                    (folder / "cwd").readlink().is_relative_to(place) for place in data
+                )
+                if belongs:
                     found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             except OSError:
                 continue
         found.pop(os.getpid(), None)
         return {pid: command for pid, command in found.items() if command}
 
-    def pid_of(self, *words: str) -> int:
-        """The lowest process number among those whose command line has all the words: the first of its kind."""
-        return min(pid for pid, line in self.processes().items() if all(word in line for word in words))
+    def pids(self, *words: str) -> set[int]:
+        """The processes whose command line has all the words."""
+        return {pid for pid, line in self.processes().items() if all(word in line for word in words)}
 
-    def kill(self, *words: str) -> int:
-        pid = self.pid_of(*words)
-        os.kill(pid, signal.SIGKILL)
-        return pid
+    def kill(self, *words: str) -> set[int]:
+        """Kill the first process of its kind (the parent of the others); returns all of that kind."""
+        pids = self.pids(*words)
+        os.kill(min(pids), signal.SIGKILL)
+        return pids
 
 
 def wait_until(true: Callable[[], object], seconds: float = 30) -> None:
