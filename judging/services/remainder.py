@@ -1,0 +1,146 @@
+"""The remainder of a pool at any time: its pairs less what is judged, and less what is queued in open batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection, transaction
+from django.db.models import F
+
+from evalsets.models import ChunkRevision, Question
+from judging.pair_states import read_pair_states
+from judging.services.batches import PairToJudge
+from pooling.formats.verdicts import REMAINDER_KEYS
+from pooling.models import Pool
+from pooling.pgcopy import read_tagged_arrays
+from pooling.rankings import QuestionIds
+from pooling.strategies import is_among, pair_keys
+
+QUESTIONS_AT_A_TIME = 500
+TEXTS_AT_A_TIME = 500
+
+_ENTRIES = """
+    SELECT 0::int4, question_id, chunk_ids FROM pooling_poolquestion
+    WHERE pool_id = %s AND question_id = ANY(%s)
+"""
+
+
+@dataclass(frozen=True)
+class RemainderSlice:
+    """What is left of a pool for some of its questions, in the order in which assessors meet the pairs.
+
+    Parallel arrays by pair; `position` is the place in the pool's question, from 0, so it has gaps.
+    """
+
+    question_id: npt.NDArray[np.int64]
+    chunk_id: npt.NDArray[np.int64]
+    revision: npt.NDArray[np.int64]
+    position: npt.NDArray[np.int64]
+    has_text: npt.NDArray[np.bool_]
+
+
+def pool_remainder(pool: Pool, *, wanted: int = 1) -> Iterator[RemainderSlice]:
+    """The remainder of the pool as it stands now, in slices of questions by rising `Question.id`.
+
+    `wanted`: how many independent grades a pair needs before it counts as judged; above 1, pairs that have fewer come
+    back. Pairs whose text is not there yet are included, and marked: nobody can judge them until it arrives.
+    """
+    question_ids = np.sort(np.fromiter(pool.pool_questions.values_list("question_id", flat=True), np.int64))
+    for start in range(0, len(question_ids), QUESTIONS_AT_A_TIME):
+        yield _remainder_of(pool, question_ids[start : start + QUESTIONS_AT_A_TIME], wanted)
+
+
+def _remainder_of(pool: Pool, question_ids: QuestionIds, wanted: int) -> RemainderSlice:
+    rows = read_tagged_arrays(_ENTRIES, [pool.pk, question_ids.tolist()])
+    ends = np.cumsum(rows.lengths)
+    position = np.arange(len(rows.values)) - rows.spread(ends - rows.lengths)
+    keys = pair_keys(rows.spread(np.searchsorted(question_ids, rows.key)), rows.values)
+    states = read_pair_states(pool.evalset, question_ids, wanted=wanted)
+    left = ~(
+        is_among(keys, states.judged) | is_among(keys, states.cannot_judge) | is_among(keys, states.queued)
+    )
+    chunk_id = rows.values[left].astype(np.int64)
+    revision, has_text = _texts(chunk_id)
+    return RemainderSlice(
+        question_id=rows.spread(rows.key)[left],
+        chunk_id=chunk_id,
+        revision=revision,
+        position=position[left],
+        has_text=has_text,
+    )
+
+
+def _texts(chunk_id: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """By chunk, its current revision and whether it has a text."""
+    ids, place = np.unique(chunk_id, return_inverse=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT revision, has_text FROM evalsets_chunk WHERE id = ANY(%s) ORDER BY id", [ids.tolist()]
+        )
+        table = np.array(cursor.fetchall(), dtype=np.int64).reshape(-1, 2)
+    return table[place, 0], table[place, 1].astype(bool)
+
+
+def pairs_to_judge(*, pool: Pool, wanted: int = 1) -> Iterator[PairToJudge]:
+    """The pairs of the remainder that people can judge now, question by question, in reading order."""
+    for part in pool_remainder(pool, wanted=wanted):
+        columns = (part.question_id, part.chunk_id, part.revision, part.position)
+        yield from map(PairToJudge, *(column[part.has_text].tolist() for column in columns))
+
+
+def remainder_lines(pool: Pool) -> Iterator[str]:
+    """The remainder as JSONL for a team that judges elsewhere: one pair a line, keys as `formats.verdicts` reads them.
+
+    Pairs that wait for their text are left out. Neither system nor rank is in it. All lines are of one moment.
+    """
+    with _one_snapshot():
+        for part in pool_remainder(pool):
+            yield from _lines(part)
+
+
+@contextmanager
+def _one_snapshot() -> Iterator[None]:
+    """A read-only transaction in which every statement sees the same rows; inside another one, that one's view."""
+    outermost = not connection.in_atomic_block
+    with transaction.atomic():
+        if outermost:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def _lines(part: RemainderSlice) -> Iterator[str]:
+    questions = Question.objects.in_bulk(np.unique(part.question_id).tolist())
+    pairs = np.flatnonzero(part.has_text)
+    for start in range(0, len(pairs), TEXTS_AT_A_TIME):
+        some = pairs[start : start + TEXTS_AT_A_TIME]
+        chunk_ids = part.chunk_id[some].tolist()
+        texts = {
+            text.chunk_id: text
+            for text in ChunkRevision.objects.filter(
+                chunk__in=chunk_ids, number=F("chunk__revision")
+            ).select_related("chunk")
+        }
+        for question_id, chunk_id in zip(part.question_id[some].tolist(), chunk_ids, strict=True):
+            yield json.dumps(_record(questions[question_id], texts[chunk_id]), ensure_ascii=False) + "\n"
+
+
+def _record(question: Question, text: ChunkRevision) -> dict[str, Any]:
+    values = (
+        question.external_id,
+        question.text,
+        text.chunk.external_id,
+        text.text,
+        str(text.number),
+        None,
+        "",
+        "",
+    )
+    record: dict[str, Any] = dict(zip(REMAINDER_KEYS, values, strict=True))
+    return {**record, "title": text.title} if text.title else record
