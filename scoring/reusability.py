@@ -16,6 +16,13 @@ from scoring.measures import Measure
 from scoring.scores import Plan, Rules, score_run
 
 
+class Inadmissible(NamedTuple):
+    """Flags for what cannot be evidence: one a label, and for each run one an entry."""
+
+    labels: BoolArray
+    entries: Mapping[str, BoolArray | None]
+
+
 class LeftOut(NamedTuple):
     """What happens to a system (or each of a family) when the labels that only it contributed are taken away.
 
@@ -45,6 +52,7 @@ def leave_out(
     questions: int,
     families: Sequence[Sequence[str]] = (),
     classes: Groups = NO_GROUPS,
+    inadmissible: Inadmissible | None = None,
 ) -> list[LeftOut]:
     """Return one `LeftOut` for each system of each family; a system in no family is left out by itself.
 
@@ -55,18 +63,18 @@ def leave_out(
     grouped = {name for family in families for name in family}
     parts = [tuple(family) for family in families] + [(name,) for name in runs if name not in grouped]
     contributed = {name: _contributed(labels, runs[name], pooled_to.get(name, 0)) for name in runs}
-    before = _means(
-        labels, np.ones(len(labels.grade), dtype=bool), runs, plan, measure, rules, questions, classes
-    )
+
+    def means(keep: BoolArray) -> dict[str, float]:
+        return _means(labels, keep, runs, plan, measure, rules, questions, classes, inadmissible)
+
+    before = means(np.ones(len(labels.grade), dtype=bool))
     threshold = measure.rel or rules.threshold
     result = []
     for family in parts:
         others = _any([contributed[name] for name in runs if name not in family], len(labels.grade))
         own = _any([contributed[name] for name in family], len(labels.grade))
         only = own & ~others & (labels.grade >= threshold)
-        after = (
-            _means(labels, ~only, runs, plan, measure, rules, questions, classes) if only.any() else before
-        )
+        after = means(~only) if only.any() else before
         tau = kendall_tau([before[name] for name in runs], [after[name] for name in runs])
         result += [
             LeftOut(
@@ -109,17 +117,21 @@ def _means(
     rules: Rules,
     questions: int,
     classes: Groups,
+    inadmissible: Inadmissible | None,
 ) -> dict[str, float]:
     """Return each run's mean over the plan's questions, with only the labels that are kept."""
     kept = Labels(labels.question[keep], labels.chunk[keep], labels.grade[keep])
-    truth = build_truth(kept, questions=questions, classes=classes)
+    flags = None if inadmissible is None else inadmissible.labels[keep]
+    truth = build_truth(kept, questions=questions, classes=classes, inadmissible=flags)
     relevant = truth.rows_with_relevant(measure.rel or rules.threshold)
     still = Plan(plan.scored[relevant[plan.scored]], ())
     total = max(1, len(plan.scored))
-    return {
-        name: float(score_run(truth, still, run, [measure], rules).values.sum()) / total
-        for name, run in runs.items()
-    }
+    scored = {}
+    for name, run in runs.items():
+        entries = None if inadmissible is None else inadmissible.entries.get(name)
+        values = score_run(truth, still, run, [measure], rules, inadmissible=entries).values
+        scored[name] = float(values.sum()) / total
+    return scored
 
 
 def _rank(means: Mapping[str, float], name: str) -> int:

@@ -7,8 +7,20 @@ import numpy as np
 
 from scoring.classes import BoolArray, FloatArray, Graded, IntArray, Rankings, Truth, match, select
 from scoring.measures import Gain, Measure
-from scoring.policies import Policy, Unjudged, apply_policy, count_inadmissible, count_unjudged
+from scoring.policies import (
+    Policy,
+    Unjudged,
+    apply_policy,
+    count_inadmissible,
+    count_unjudged,
+    unjudged_by_depth,
+)
 from scoring.values import question_values, rbp_residual
+
+#: Stored with every result; rises when the same input would give other numbers.
+CODE_VERSION = 1
+#: How deep the curve of unjudged rates goes.
+CURVE_DEPTH = 100
 
 
 class Questions(NamedTuple):
@@ -35,10 +47,15 @@ class Skipped(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The questions to score, the same for all runs, and those left out with the reason."""
+    """The questions to score, the same for all runs, and those left out with the reason.
+
+    ``considered`` are all the questions that were asked about (None: all of the release): unjudged rates are
+    over those of them that have labels.
+    """
 
     scored: IntArray
     skipped: tuple[Skipped, ...]
+    considered: IntArray | None = None
 
 
 class MissingRankings(ValueError):
@@ -65,7 +82,8 @@ class RunScores(NamedTuple):
     ``means`` the macro averages (NaN where no question could be scored). ``ranked`` are the questions that
     the run ranks and the release has labels for; ``unjudged`` and ``inadmissible`` hold, for each depth ("5",
     "all"), counts with one number for each of these. ``unjudged_scored`` is the rate over the scored
-    questions alone. ``residuals`` holds RBP's residual for each scored question, by the measure's name.
+    questions alone. ``curve`` is the unjudged rate at k = 1, 2, … to the longest ranking, at most
+    CURVE_DEPTH. ``residuals`` holds RBP's residual for each scored question, by the measure's name.
     """
 
     measures: tuple[Measure, ...]
@@ -78,6 +96,7 @@ class RunScores(NamedTuple):
     unjudged_scored: dict[str, float]
     inadmissible: dict[str, IntArray]
     residuals: dict[str, FloatArray]
+    curve: FloatArray
 
     def column(self, measure: Measure) -> FloatArray:
         """Return the values of one measure, one a scored question."""
@@ -92,19 +111,21 @@ def plan_questions(
     ranked: Mapping[str, IntArray],
     *,
     common: bool = False,
+    considered: IntArray | None = None,
 ) -> Plan:
     """Return which questions are scored for all the runs; ``ranked`` maps each run to the questions it ranks.
 
     Left out and listed: unanswerable questions (a slice of their own), questions without a relevant label (at
-    the highest threshold that a measure asks for), and with ``common`` those that a run does not rank. Raises
-    MissingRankings where a run lacks a question to be scored and ``common`` is false.
+    the highest threshold that a measure asks for), and with ``common`` those that a run does not rank.
+    ``considered`` narrows the questions (to a split, say); the others are neither scored nor listed.
+    Raises MissingRankings where a run lacks a question to be scored and ``common`` is false.
     """
     threshold = max([rules.threshold, *(measure.rel or 0 for measure in measures)])
     relevant = truth.rows_with_relevant(threshold)
     labelled = np.diff(truth.first)
     skipped: list[Skipped] = []
     candidates: list[int] = []
-    for number in range(len(questions.ids)):
+    for number in range(len(questions.ids)) if considered is None else considered.tolist():
         if not questions.answerable[number]:
             skipped.append(Skipped(number, "unanswerable: a slice of its own"))
         elif not labelled[number]:
@@ -125,7 +146,7 @@ def plan_questions(
             Skipped(int(number), f"no ranking in run “{run}”") for number in np.intersect1d(wanted, numbers)
         ]
         wanted = np.setdiff1d(wanted, numbers)
-    return Plan(wanted, tuple(sorted(skipped)))
+    return Plan(wanted, tuple(sorted(skipped)), considered)
 
 
 def score_run(
@@ -151,8 +172,10 @@ def score_graded(
     depth = None if any(m.k is None for m in asked) else max(m.k for m in asked if m.k is not None)
     ready = apply_policy(at, rules.policy, depth)
     values = question_values(truth, ready, asked, threshold=rules.threshold, gain=rules.gain, returned=at)
-    labelled = np.flatnonzero(np.diff(truth.first))
-    known = select(graded, np.flatnonzero(np.isin(graded.question, labelled)))
+    labelled = np.diff(truth.first) > 0
+    if plan.considered is not None:
+        labelled &= np.isin(np.arange(len(labelled)), plan.considered)
+    known = select(graded, np.flatnonzero(labelled[graded.question]))
     depths = {m.depth: m.k for m in asked}
     unjudged = {name: count_unjudged(known, k) for name, k in depths.items()}
     return RunScores(
@@ -165,6 +188,7 @@ def score_graded(
         unjudged=unjudged,
         unjudged_scored={name: count_unjudged(at, k).rate for name, k in depths.items()},
         inadmissible={name: count_inadmissible(known, k) for name, k in depths.items()},
+        curve=unjudged_by_depth(known, min(CURVE_DEPTH, int(np.diff(known.start).max(initial=0)))),
         residuals={m.name: rbp_residual(ready, m) for m in asked if m.family == "RBP"},
     )
 

@@ -34,6 +34,21 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "labels:system-family": ("post", LEAD),
     "labels:run": ("get", READER),
     "labels:ranking": ("get", READER),
+    "scoring:score-list": ("get", READER),
+    "scoring:score-new": ("post", LEAD),
+    "scoring:score": ("get", READER),
+    "scoring:score-download": ("get", READER),
+    "scoring:comparison-list": ("get", READER),
+    "scoring:comparison-new": ("post", LEAD),
+    "scoring:comparison": ("get", READER),
+    "scoring:comparison-question": ("get", READER),
+    "scoring:sweep": ("get", READER),
+    "scoring:sweep-new": ("post", LEAD),
+    "scoring:unjudged": ("get", READER),
+    "scoring:reusability": ("get", READER),
+    "scoring:reusability-new": ("post", LEAD),
+    "scoring:stages": ("get", READER),
+    "scoring:stages-new": ("post", LEAD),
 }
 # Outside of eval sets: anybody who is signed in may open these, and strangers only those that say so.
 SIGNED_IN = {"my-work", "password-change", "evalset-new", "sign-out"}

@@ -1,0 +1,42 @@
+"""The options that `score` and `compare` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+
+def add_rules(parser: CommandParser) -> None:
+    """Add which release, which measures, and the rules by which they are computed."""
+    parser.add_argument("--release", type=int, required=True, metavar="N", help="The release's number.")
+    parser.add_argument(
+        "--measure",
+        dest="measures",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="MEASURE",
+        help="Measures as ir_measures writes them: Recall@5, RR@10, P@5, Success@1, AP@10, nDCG@10, Judged@10, "
+        "Bpref, RBP(p=0.8), infAP.",
+    )
+    parser.add_argument(
+        "--threshold", type=int, metavar="GRADE", help="Relevant from this grade; default: the release's."
+    )
+    parser.add_argument("--gain", choices=["exponential", "linear"], help="For nDCG; default: the release's.")
+    parser.add_argument(
+        "--unit", choices=["chunk", "document"], default="chunk", help="What is counted once."
+    )
+    parser.add_argument(
+        "--split", choices=["dev", "holdout"], default="", help="Only questions of this split."
+    )
+    parser.add_argument(
+        "--common",
+        action="store_true",
+        help="Where rankings are missing, score the questions that all the runs rank; the others are listed.",
+    )
+
+
+def rules_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The shared options as keyword arguments of `resolve`."""
+    return {name: options[name] for name in ("measures", "threshold", "gain", "unit", "split", "common")}

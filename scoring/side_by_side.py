@@ -1,0 +1,108 @@
+"""Two rankings of one question side by side: what each returned, with labels, and where they differ."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from evalsets.models import Chunk, ChunkRevision
+from scoring.classes import UNJUDGED, Graded, Rankings, match, select
+from scoring.models import Comparison, Unit
+from scoring.reading import by_document, read_known, read_run
+
+
+class Entry(NamedTuple):
+    """One returned chunk. `grade` is None where it is unjudged; `again`: its class or document stood above
+    it.
+
+    `other_rank` is its rank in the other run, None where that does not return it within the depth.
+    """
+
+    rank: int
+    chunk: Chunk
+    text: ChunkRevision | None
+    grade: int | None
+    again: bool
+    inadmissible: bool
+    other_rank: int | None
+
+
+class Column(NamedTuple):
+    """One run's entries for the question; `missing` is true where it has no ranking at all."""
+
+    name: str
+    entries: list[Entry]
+    missing: bool
+
+
+def columns(comparison: Comparison, question_pk: int, depth: int) -> tuple[Column, Column]:
+    """The first `depth` entries of both runs for the question, by the labels of the comparison's release.
+
+    Raises KeyError where the release does not know the question.
+    """
+    known = read_known(comparison.release)
+    number = known.question_ids.index(question_pk) if question_pk in known.question_ids else None
+    if number is None:
+        raise KeyError(question_pk)
+    loaded = [read_run(run, known) for run in (comparison.run_a, comparison.run_b)]
+    if comparison.document["unit"] == Unit.DOCUMENT:
+        by_document(known, loaded)
+    truth = known.truth()
+    graded = [_only(match(truth, one.rankings, one.inadmissible, one.truncated), number) for one in loaded]
+    ranks = [_ranks(one, depth) for one in graded]
+    chunks = Chunk.objects.in_bulk({chunk for one in ranks for chunk in one})
+    texts = {
+        revision.chunk_id: revision
+        for revision in ChunkRevision.objects.filter(chunk__in=chunks.values())
+        if revision.number == chunks[revision.chunk_id].revision
+    }
+    first, second = (
+        Column(
+            name=one.run.name,
+            entries=_entries(graded[side], depth, ranks[1 - side], chunks, texts),
+            missing=not _has(one.rankings, number),
+        )
+        for side, one in enumerate(loaded)
+    )
+    return first, second
+
+
+def _has(rankings: Rankings, number: int) -> bool:
+    return bool((rankings.question == number).any())
+
+
+def _only(graded: Graded, number: int) -> Graded:
+    return select(graded, np.flatnonzero(graded.question == number))
+
+
+def _ranks(graded: Graded, depth: int) -> dict[int, int]:
+    return {chunk: rank for rank, chunk in enumerate(graded.chunk[:depth].tolist(), start=1)}
+
+
+def _entries(
+    graded: Graded,
+    depth: int,
+    other: dict[int, int],
+    chunks: dict[int, Chunk],
+    texts: dict[int, ChunkRevision],
+) -> list[Entry]:
+    rows = zip(
+        graded.chunk[:depth].tolist(),
+        graded.grade[:depth].tolist(),
+        graded.counts[:depth].tolist(),
+        graded.inadmissible[:depth].tolist(),
+        strict=True,
+    )
+    return [
+        Entry(
+            rank=rank,
+            chunk=chunks[chunk],
+            text=texts.get(chunk),
+            grade=None if grade == UNJUDGED else grade,
+            again=grade != UNJUDGED and not counts and not inadmissible,
+            inadmissible=inadmissible,
+            other_rank=other.get(chunk),
+        )
+        for rank, (chunk, grade, counts, inadmissible) in enumerate(rows, start=1)
+    ]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET, require_POST
+
+from evalsets import access
+from evalsets.access import AuthedRequest
+from evalsets.models import EvalSet
+from pooling.models import Run
+from scoring.forms import SweepForm
+from scoring.models import Comparison
+from scoring.pictures import interval_picture
+from scoring.resampling import holm
+from scoring.services.comparing import comparisons_so_far, holdout_uses
+from scoring.views.acting import act, initial
+
+
+@require_GET
+@access.reader
+def sweep(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """Any number of runs against one baseline by one measure, the best first, with what picking the best costs."""
+    latest = list(evalset.runs.latest_of_each_system())
+    release = evalset.releases.first()
+    form = initial(
+        request,
+        SweepForm,
+        evalset,
+        release=release.number if release else None,
+        baseline=latest[0].name if latest else None,
+        candidates=[run.name for run in latest[1:]],
+    )
+    context: dict[str, Any] = {
+        "evalset": evalset,
+        "tab": "sweep",
+        "form": form,
+        "rows": [],
+        "releases": evalset.releases.exists(),
+    }
+    if form.is_bound and form.is_valid():
+        baseline, *candidates = form.runs()
+        context |= _found(form, baseline, candidates)
+    return render(request, "scoring/sweep.html", context)
+
+
+def _found(form: SweepForm | Any, baseline: Run, candidates: list[Run]) -> dict[str, Any]:
+    measure = form.asked.measures[0].name
+    release = form.cleaned_data["release"]
+    made: dict[int, Comparison] = {}
+    for comparison in Comparison.objects.filter(
+        release=release,
+        run_a=baseline,
+        run_b__in=candidates,
+        measure=measure,
+        split=form.asked.split,
+        raw_a__unit=form.asked.unit,
+        raw_a__threshold=form.asked.rules.threshold,
+    ).order_by("pk"):
+        made[comparison.run_b_id] = comparison
+    ranked = sorted(
+        ((run, made[run.pk]) for run in candidates if run.pk in made),
+        key=lambda row: -row[1].document["b"]["raw"],
+    )
+    adjusted = holm([comparison.document["p"] for _, comparison in ranked])
+    rows = []
+    for (run, comparison), p in zip(ranked, adjusted, strict=True):
+        document = comparison.document
+        low, high = document["interval"]
+        picture = interval_picture(low, high, document["difference"], width=160)
+        rows.append(
+            {"run": run, "comparison": comparison, "document": document, "p_holm": p, "picture": picture}
+        )
+    return {
+        "rows": rows,
+        "baseline": baseline,
+        "measure": measure,
+        "depth": form.asked.measures[0].depth,
+        "release": release,
+        "split": form.asked.split,
+        "missing": len(candidates) - len(rows),
+        "best": rows[0]["run"] if rows else None,
+        "has_holdout": release.evalset.questions.filter(split="holdout").exists(),
+        "comparisons_so_far": comparisons_so_far(release),
+        "holdout_uses": holdout_uses(release),
+    }
+
+
+@require_POST
+@access.lead
+def sweep_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    form = SweepForm(request.POST, evalset=evalset)
+    return act(request, evalset, kind="sweep", form=form, page="scoring:sweep")

@@ -1,0 +1,125 @@
+// Draws a figure from the table that stands below it, so picture and table cannot differ.
+//
+// <figure class="chart" data-chart="lines|bars" data-table="id of the table">: rows with `data-label` are what is
+// compared; cells with `data-value` are the numbers. For lines, a heading's `data-x` is its place on the axis; for
+// bars, a heading's `data-series` names what its column shows. Shares are shown as per cent unless `data-counts`.
+(() => {
+  "use strict";
+
+  const figures = [...document.querySelectorAll("figure.chart")];
+  if (!figures.length || !window.Chart) return;
+  const charts = new Map();
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const dashes = [[], [8, 4], [2, 3], [12, 4, 2, 4], [5, 5], [1, 2]];
+
+  function read(figure) {
+    const table = document.getElementById(figure.dataset.table);
+    const headings = [...table.querySelectorAll("thead th")];
+    const rows = [...table.querySelectorAll("tbody tr[data-label]")].map((row) => ({
+      label: row.dataset.label,
+      values: [...row.children].map((cell) => (cell.dataset.value === undefined ? null : Number(cell.dataset.value))),
+    }));
+    return { table, headings, rows };
+  }
+
+  // Labels stand at the ends of lines and bars, not in a legend.
+  const directLabels = {
+    id: "directLabels",
+    afterDatasetsDraw(chart, _args, options) {
+      const { ctx } = chart;
+      ctx.save();
+      ctx.fillStyle = colour("--bs-body-color");
+      ctx.font = `12px ${colour("--bs-font-sans-serif")}`;
+      ctx.textBaseline = "middle";
+      const taken = [];
+      chart.data.datasets.forEach((dataset, index) => {
+        const points = chart.getDatasetMeta(index).data;
+        if (options.kind === "lines") {
+          let last = dataset.data.length - 1;
+          while (last >= 0 && dataset.data[last] === null) last -= 1;
+          if (last < 0) return;
+          let y = points[last].y;
+          while (taken.some((other) => Math.abs(other - y) < 14)) y += 14;
+          taken.push(y);
+          ctx.fillText(dataset.label, points[last].x + 8, y);
+        } else {
+          points.forEach((bar, place) => {
+            const value = dataset.data[place];
+            if (value === null) return;
+            const number = options.counts ? String(value) : value.toFixed(4);
+            const text = chart.data.datasets.length > 1 ? `${number} ${dataset.label}` : number;
+            ctx.fillText(text, bar.x + 6, bar.y);
+          });
+        }
+      });
+      ctx.restore();
+    },
+  };
+
+  function lines({ headings, rows }) {
+    const at = headings.map((heading, index) => [heading.dataset.x, index]).filter(([x]) => x !== undefined);
+    return {
+      labels: at.map(([x]) => x),
+      datasets: rows.map((row, number) => ({
+        label: row.label,
+        data: at.map(([, index]) => row.values[index]),
+        borderColor: number % 2 ? colour("--bs-secondary-color") : colour("--fp-accent"),
+        backgroundColor: "transparent",
+        borderDash: dashes[Math.floor(number / 2) % dashes.length],
+        borderWidth: 2,
+        pointRadius: 2.5,
+      })),
+    };
+  }
+
+  function bars({ headings, rows }) {
+    const series = headings.map((heading, index) => [heading.dataset.series, index]).filter(([name]) => name);
+    return {
+      labels: rows.map((row) => row.label),
+      datasets: series.map(([name, index], number) => ({
+        label: name,
+        data: rows.map((row) => row.values[index]),
+        backgroundColor: number ? colour("--fp-grade-1") : colour("--fp-accent"),
+        borderColor: colour("--fp-accent"),
+        borderWidth: 1,
+      })),
+    };
+  }
+
+  function draw(figure) {
+    const kind = figure.dataset.chart;
+    const counts = figure.dataset.counts !== undefined;
+    const found = read(figure);
+    if (!found.rows.length) return;
+    figure.classList.add("drawn");
+    charts.get(figure)?.destroy();
+    const text = colour("--bs-secondary-color");
+    const grid = { color: colour("--bs-border-color") };
+    const ticks = { color: text, font: { family: colour("--bs-font-sans-serif") } };
+    const share = { ...ticks, callback: (value) => `${Math.round(value * 100)} %` };
+    const isLines = kind === "lines";
+    charts.set(figure, new window.Chart(figure.querySelector("canvas"), {
+      type: isLines ? "line" : "bar",
+      data: isLines ? lines(found) : bars(found),
+      plugins: [directLabels],
+      options: {
+        animation: false,
+        maintainAspectRatio: false,
+        indexAxis: isLines ? "x" : "y",
+        layout: { padding: { right: isLines ? 140 : 110 } },
+        plugins: { legend: { display: false }, directLabels: { kind, counts } },
+        scales: isLines
+          ? {
+              x: { grid, ticks, title: { display: true, text: "depth k", color: text } },
+              y: { min: 0, max: 1, grid, ticks: share, title: { display: true, text: "unjudged", color: text } },
+            }
+          : { x: { min: 0, grid, ticks }, y: { grid: { display: false }, ticks } },
+      },
+    }));
+  }
+
+  const drawAll = () => figures.forEach(draw);
+  drawAll();
+  new MutationObserver(drawAll).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
+})();
