@@ -1,12 +1,25 @@
-"""Where an eval set stands, and the one next thing to do: what its home page shows."""
+"""Where an eval set stands, and the one next thing to do: what its home page shows.
+
+An assessor sees their own work and no more: neither systems nor how far others are.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils.http import urlencode
 
-from evalsets.models import EvalSet, Member
+from evalsets.models import EvalSet
+from judging.models import Batch
+from labels.models import Release
+from labels.settling import SettledCounts, UnjudgedCount, settled_counts, unjudged_counts
+from pooling.models import Run
+
+# The depth at which the home page looks at unjudged chunks; its table shows a shallower one beside it.
+DEPTH = 10
+SHALLOW_DEPTH = 5
 
 
 class NextStep(NamedTuple):
@@ -17,28 +30,82 @@ class NextStep(NamedTuple):
     address: str
 
 
+class LatestRun(NamedTuple):
+    """A system's latest run and how much of what it returned is unjudged, at both depths."""
+
+    run: Run
+    shallow: UnjudgedCount
+    deep: UnjudgedCount
+
+
 class Overview(NamedTuple):
+    """The figures of the home page for leads and viewers."""
+
     questions: int
     chunks: int
-    systems: int
-    next_step: NextStep | None
+    chunks_without_text: int
+    pairs: SettledCounts
+    latest_runs: list[LatestRun]
+    open_batches: QuerySet[Batch]
+    release: Release | None
 
 
-def evalset_overview(evalset: EvalSet, role: Member.Role) -> Overview:
-    """The figures of the home page for somebody of that role."""
-    overview = Overview(
+def evalset_overview(evalset: EvalSet) -> Overview:
+    runs = list(evalset.runs.latest_of_each_system())
+    shallow, deep = unjudged_counts(runs, SHALLOW_DEPTH), unjudged_counts(runs, DEPTH)
+    return Overview(
         questions=evalset.questions.count(),
         chunks=evalset.chunks.count(),
-        systems=evalset.systems.count(),
-        next_step=None,
+        chunks_without_text=evalset.chunks.filter(has_text=False).count(),
+        pairs=settled_counts(evalset),
+        latest_runs=[LatestRun(run, shallow[run.pk], deep[run.pk]) for run in runs],
+        open_batches=evalset.batches.open().with_progress(),
+        release=evalset.releases.first(),
     )
-    return overview._replace(next_step=_next_step(evalset, overview) if role == Member.Role.LEAD else None)
 
 
-def _next_step(evalset: EvalSet, overview: Overview) -> NextStep | None:
-    importing = reverse("judging:import", args=[evalset.slug])
+def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
+    """The first thing on the way from questions to a fair comparison that is not done yet."""
+    slug = evalset.slug
+
+    def importing(kind: str) -> str:
+        return f"{reverse('judging:import', args=[slug])}?{urlencode({'kind': kind})}"
+
     if not overview.questions:
-        return NextStep("Bring in the questions", "Everything else refers to them.", importing)
-    if not overview.systems:
-        return NextStep("Bring in runs", "A pool is the union of what several systems returned.", importing)
-    return None
+        return NextStep("Bring in the questions", "Everything else refers to them.", importing("questions"))
+    if not overview.latest_runs:
+        return NextStep(
+            "Bring in runs", "A pool is the union of what several systems returned.", importing("run")
+        )
+    if overview.chunks_without_text == overview.chunks:
+        return NextStep(
+            "Bring in the chunks", "Assessors can only judge what they can read.", importing("chunks")
+        )
+    if overview.open_batches:
+        batch = overview.open_batches[0]
+        return NextStep(
+            f"Batch {batch} is being judged", "Watch how it goes and what waits.", batch.get_absolute_url()
+        )
+    worst = max(overview.latest_runs, key=lambda item: item.deep.rate or 0)
+    if (worst.deep.rate or 0) > evalset.low_unjudged_rate:
+        return NextStep(
+            f"Judge what {worst.run.system} found",
+            f"{worst.deep.unjudged} of the {worst.deep.returned} chunks it returned within the first {DEPTH} are "
+            "unjudged. Until they are judged, any comparison with it favours the systems that built the pool.",
+            f"{reverse('judging:pool-new', args=[slug])}?{urlencode({'run': worst.run.pk})}",
+        )
+    if overview.pairs.contested:
+        return NextStep(
+            f"Settle {overview.pairs.contested} contested pairs",
+            "Their judgments differ and the policy gives them no label.",
+            reverse("labels:contested", args=[slug]),
+        )
+    if overview.release is None or overview.release.counts.get("labels") != overview.pairs.labelled:
+        return NextStep(
+            "Publish a release", "Scores are computed on frozen labels.", reverse("labels:release-new", args=[slug])
+        )
+    return NextStep(
+        "Compare the systems",
+        f"All are judged to depth {DEPTH}, near enough: the numbers can be read.",
+        reverse("scoring:score-list", args=[slug]),
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
@@ -13,13 +15,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_GET, require_http_methods
 
-from config.home import evalset_overview
+from config.home import DEPTH, SHALLOW_DEPTH, evalset_overview, next_step
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.forms import EvalSetForm
 from evalsets.models import EvalSet, Member
 from evalsets.services.evalsets import create_evalset
+from judging.desk import my_open_batches
 
 
 class SignIn(auth_views.LoginView):
@@ -45,7 +48,8 @@ def my_work(request: AuthedRequest) -> HttpResponse:
         {"evalset": item, "role": roles.get(item.pk, "Superuser")}
         for item in EvalSet.objects.visible_to(request.user)
     ]
-    context = {"evalsets": evalsets}
+    judges = any(item.role == Member.Role.ASSESSOR for item in memberships)
+    context = {"evalsets": evalsets, "work": my_open_batches(request.user), "judges": judges}
     return render(request, "config/my_work.html", context)
 
 
@@ -66,7 +70,14 @@ def evalset_new(request: AuthedRequest) -> HttpResponse:
 @require_GET
 @access.member
 def evalset_home(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    context = {"evalset": evalset, "overview": evalset_overview(evalset, request.role)}
+    context: dict[str, Any] = {"evalset": evalset}
+    if request.role == Member.Role.ASSESSOR:
+        context["work"] = [item for item in my_open_batches(request.user) if item.batch.evalset_id == evalset.pk]
+    else:
+        overview = evalset_overview(evalset)
+        context |= {"overview": overview, "depth": DEPTH, "shallow_depth": SHALLOW_DEPTH}
+        if request.role == Member.Role.LEAD:
+            context["next_step"] = next_step(evalset, overview)
     return render(request, "config/evalset_home.html", context)
 
 

@@ -1,11 +1,16 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from judging.views import desk
+from judging.views import desk, imports
 
 app_name = "judging"
 
 urlpatterns: list[URLPattern] = [
+    path("import/", imports.import_page, name="import"),
+    path("import/<slug:kind>/", imports.import_start, name="import-start"),
+    path("import/reports/<int:pk>/", imports.import_report, name="import-report"),
+    path("import/reports/<int:pk>/recheck/", imports.import_recheck, name="import-recheck"),
+    path("import/reports/<int:pk>/write/", imports.import_write, name="import-write"),
     path("batches/<int:pk>/desk/", desk.desk, name="desk"),
     path("batches/<int:pk>/desk/next/", desk.desk_next, name="desk-next"),
     path("batches/<int:pk>/desk/save/", desk.desk_save, name="desk-save"),

@@ -1,0 +1,87 @@
+"""Imports from the page: a file that was sent is checked first and written when a person says so, both as jobs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.urls import reverse
+from pooling.services.importing import import_chunks, import_questions, import_run
+
+from evalsets.models import EvalSet, Job, Upload, User
+from evalsets.progress import Progress
+from evalsets.services.jobs import JobOutcome, start_job
+from judging.services.import_qrels import import_qrels, import_verdicts
+
+IMPORTERS: dict[str, Callable[..., Any]] = {
+    "questions": import_questions,
+    "chunks": import_chunks,
+    "run": import_run,
+    "qrels": import_qrels,
+    "verdicts": import_verdicts,
+}
+TASK = "judging.tasks.import_upload"
+
+
+@transaction.atomic
+def receive_upload(*, evalset: EvalSet, file: UploadedFile, by: User) -> Upload:
+    """Keep a file that was sent. Its own name is only a label; where it is stored is named by us."""
+    upload = Upload(
+        evalset=evalset,
+        original_name=Path(file.name or "file").name[:255],
+        size=file.size or 0,
+        created_by=by,
+    )
+    upload.file.save("upload", file, save=False)
+    upload.save()
+    return upload
+
+
+def start_import(
+    *, evalset: EvalSet, upload: Upload, kind: str, options: dict[str, Any], check: bool, by: User
+) -> Job:
+    """Begin to check the upload, or to write it. `options` are keyword arguments of the kind's import service."""
+    verb = "Check" if check else "Import"
+    return start_job(
+        evalset=evalset,
+        task=TASK,
+        title=f"{verb} {upload.original_name} ({kind})"[:300],
+        by=by,
+        upload=upload,
+        parameters={"kind": kind, "options": options, "check": check},
+    )
+
+
+def import_upload(job: Job, progress: Progress) -> JobOutcome:
+    """The work of an import job: the report of checking or writing its upload."""
+    assert job.upload is not None
+    kind, options = job.parameters["kind"], job.parameters["options"]
+    with local_copy(job.upload) as path:
+        report = IMPORTERS[kind](
+            evalset=job.evalset,
+            source=path,
+            file_name=job.upload.original_name,
+            by=job.created_by,
+            check=job.parameters["check"],
+            progress=progress,
+            **options,
+        )
+    return JobOutcome(report.as_json(), reverse("judging:import-report", args=[job.evalset.slug, job.pk]))
+
+
+@contextmanager
+def local_copy(upload: Upload) -> Iterator[Path]:
+    """The upload as a file on this machine; one from a shared store is fetched for the time of its use."""
+    try:
+        yield Path(upload.file.path)
+    except NotImplementedError:
+        with tempfile.NamedTemporaryFile() as copy, upload.file.open("rb") as stored:
+            shutil.copyfileobj(stored, copy)
+            copy.flush()
+            yield Path(copy.name)

@@ -1,0 +1,134 @@
+"""The import page: a file is checked, its report read, and then written; by the job that a worker runs."""
+
+import gzip
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from evalsets.models import Job
+from judging.models import Judgment
+from judging.tasks import import_upload
+from pooling.models import Run
+from tests.conftest import make_questions
+
+# A job reports over a second connection, so its row must be committed.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+IMPORT = "/e/handbook/import/"
+RUN = "q1 Q0 c1 1 2.5 tag\nq1 Q0 c2 2 1.5 tag\n"
+
+
+def send(client, kind: str, content: str | bytes, name: str = "file.txt", **options):
+    """Send a file, let the worker check it, and open the report."""
+    data = content.encode() if isinstance(content, str) else content
+    response = client.post(f"{IMPORT}{kind}/", {"file": SimpleUploadedFile(name, data), **options})
+    assert response.status_code == 302, response.context["form"].errors
+    return report_of_latest_job(client)
+
+
+def report_of_latest_job(client):
+    job = Job.objects.latest("pk")
+    import_upload(job.pk)
+    job.refresh_from_db()
+    return client.get(job.result_url)
+
+
+def write(client, report):
+    client.post(f"{IMPORT}reports/{report.context['job'].pk}/write/")
+    return report_of_latest_job(client)
+
+
+@pytest.fixture
+def lead(carol, client_for):
+    return client_for(carol)
+
+
+def test_check_writes_nothing_and_write_writes_all(evalset, lead) -> None:
+    make_questions(evalset, "q1")
+    report = send(lead, "run", RUN, "bm25.trec", system="bm25", config='{"k1": 0.9}')
+    assert report.context["report"]["new"] == 1
+    assert not Run.objects.exists()
+    written = write(lead, report)
+    assert written.context["report"]["written"]
+    run = Run.objects.get()
+    assert (run.name, run.config, run.created_by.username) == ("bm25", {"k1": 0.9}, "carol")
+
+
+def test_faults_are_shown_with_line_and_what_would_be_right(evalset, lead) -> None:
+    make_questions(evalset, "q1")
+    report = send(lead, "run", "q1 Q0 c1 1 2.5 tag\nq1 Q0 c2 2 1.5\n")
+    html = report.content.decode()
+    assert "so nothing of it is written" in html
+    [fault] = report.context["report"]["faults"]
+    assert fault["examples"][0]["line"] == 2
+
+
+def test_writing_a_file_with_faults_writes_nothing(evalset, lead) -> None:
+    make_questions(evalset, "q1")
+    report = send(lead, "run", "q1 Q0 c1 1 2.5 tag\nq1 Q0 c2 2 1.5\n")
+    lead.post(f"{IMPORT}reports/{report.context['job'].pk}/write/")
+    job = Job.objects.latest("pk")
+    import_upload(job.pk)
+    job.refresh_from_db()
+    assert (job.state, Run.objects.count()) == (Job.State.FAILED, 0)
+
+
+def test_recheck_with_other_options_uses_the_same_upload(evalset, lead) -> None:
+    make_questions(evalset, "q1")
+    report = send(lead, "run", RUN + "q9 Q0 c1 1 1.0 tag\n", system="bm25")
+    assert report.context["report"]["faults"]
+    job = report.context["job"]
+    lead.post(f"{IMPORT}reports/{job.pk}/recheck/", {"system": "bm25", "unknown_questions": "skip"})
+    again = report_of_latest_job(lead)
+    assert again.context["report"]["faults"] == []
+    assert Job.objects.latest("pk").upload == job.upload
+
+
+def test_the_same_file_twice_says_that_nothing_was_new(evalset, lead) -> None:
+    content = '{"id": "q1", "text": "What?"}\n'
+    write(lead, send(lead, "questions", content))
+    again = write(lead, send(lead, "questions", content))
+    assert "imported already" in again.content.decode()
+    assert evalset.questions.count() == 1
+
+
+def test_a_compressed_file_is_told_by_its_content(evalset, lead) -> None:
+    report = send(lead, "chunks", gzip.compress(b'{"id": "c1", "text": "Text."}\n'), "chunks.jsonl")
+    assert report.context["report"]["new"] == 1
+
+
+def test_grade_zero_is_imported(evalset, lead) -> None:
+    make_questions(evalset, "q1")
+    write(lead, send(lead, "qrels", "q1 0 c1 0\n"))
+    assert Judgment.objects.get().grade == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("run", {"config": "{"}, "This is not JSON"),
+        ("run", {"config": "[1]"}, "Write a JSON object"),
+        ("run", {"k": "0"}, "greater than or equal to 1"),
+        ("verdicts", {}, "This field is required"),
+    ],
+)
+def test_wrong_options_are_said_before_a_job_begins(kind, options, message, evalset, lead) -> None:
+    response = lead.post(f"{IMPORT}{kind}/", {"file": SimpleUploadedFile("f", b"x"), **options})
+    assert response.status_code == 422
+    assert message in response.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_a_path_in_the_file_name_is_only_a_label(evalset, lead, settings) -> None:
+    send(lead, "questions", '{"id": "q1", "text": "What?"}\n', "../../etc/passwd")
+    upload = Job.objects.latest("pk").upload
+    assert upload.original_name == "passwd"
+    assert str(upload.file.path).startswith(str(settings.MEDIA_ROOT))
+
+
+def test_an_upload_above_the_limit_is_refused_before_it_is_read(evalset, lead, settings) -> None:
+    settings.UPLOAD_LIMIT = 100
+    response = lead.post(f"{IMPORT}run/", {"file": SimpleUploadedFile("f", b"x" * 500)})
+    assert response.status_code == 413
+    assert "the limit is" in response.content.decode()
+    assert not Job.objects.exists()
