@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from evalsets.models import EvalSet, Question, User
+from evalsets.models import Chunk, EvalSet, Question, User
+from judging.models import ClassMember, PairVerdict
 
 
 class Release(models.Model):
@@ -150,3 +151,74 @@ class ReleaseClass(models.Model):
 
     def __str__(self) -> str:
         return f"{self.release_id}: {self.representative}"
+
+
+class CandidateQuerySet(models.QuerySet["DuplicateCandidate"]):
+    def open(self) -> CandidateQuerySet:
+        """Candidates that nobody has decided: both texts are still those that were compared, no verdict on the two
+        holds, and other verdicts have not made them one class. (That one replaces the other outlives their texts.)
+        """
+        of_pair = PairVerdict.objects.filter(first=OuterRef("first"), second=OuterRef("second")).order_by(
+            "-id"
+        )
+        latest = {
+            name: Subquery(of_pair.values(name)[:1])
+            for name in ("verdict", "first_revision", "second_revision")
+        }
+        undecided = (
+            Q(latest_verdict__isnull=True)
+            | Q(latest_verdict="none")
+            | Q(latest_verdict__in=["same", "different"])
+            & ~Q(latest_first_revision=F("first_revision"), latest_second_revision=F("second_revision"))
+        )
+        in_one_class = ClassMember.objects.filter(
+            chunk=OuterRef("first"), chunk_class__members__chunk=OuterRef("second")
+        )
+        return (
+            self.filter(first__revision=F("first_revision"), second__revision=F("second_revision"))
+            .annotate(**{f"latest_{name}": expression for name, expression in latest.items()})
+            .filter(undecided, ~Exists(in_one_class))
+        )
+
+
+class DuplicateCandidate(models.Model):
+    """Two chunks whose texts look alike, for people to say what they are to each other. A proposal, never a verdict."""
+
+    evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="duplicate_candidates")
+    first = models.ForeignKey(Chunk, models.CASCADE, related_name="+")
+    first_revision = models.PositiveSmallIntegerField()
+    second = models.ForeignKey(Chunk, models.CASCADE, related_name="+")
+    second_revision = models.PositiveSmallIntegerField()
+    similarity = models.FloatField(help_text="Jaccard of word shingles; 1 where equal after normalisation.")
+    equal = models.BooleanField(help_text="Equal but for case, space and punctuation.")
+    found_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = CandidateQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-equal", "-similarity", "id"]
+        indexes = [
+            models.Index(fields=["evalset", "-equal", "-similarity", "id"], name="candidate_likeliest_first")
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="candidate_pair_twice"),
+            models.CheckConstraint(condition=Q(first__lt=F("second")), name="candidate_chunks_out_of_order"),
+            models.CheckConstraint(
+                condition=Q(similarity__gte=0, similarity__lte=1), name="candidate_similarity_outside_0_1"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_id} and {self.second_id}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("labels:duplicate", args=[self.evalset.slug, self.pk])
+
+    def next_open(self) -> DuplicateCandidate | None:
+        """The next undecided candidate after this one, likeliest first."""
+        after = (
+            Q(equal__lt=self.equal)
+            | Q(equal=self.equal, similarity__lt=self.similarity)
+            | Q(equal=self.equal, similarity=self.similarity, id__gt=self.pk)
+        )
+        return DuplicateCandidate.objects.filter(after, evalset=self.evalset_id).open().first()

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.urls import reverse
 
 from evalsets.models import Job
 from evalsets.progress import Progress
 from evalsets.services.jobs import JobOutcome, run_job
+from labels.services.duplicates import find_duplicates, join_equal
 from labels.services.publishing import publish_release
 
 
@@ -15,5 +17,23 @@ def publish_release_job(job_id: int) -> None:
             evalset=job.evalset, by=job.created_by, progress=progress, **job.parameters
         )
         return JobOutcome(published.as_json(), published.release.get_absolute_url())
+
+    run_job(job_id, work)
+
+
+@shared_task(name="labels.find_duplicates")
+def find_duplicates_job(job_id: int) -> None:
+    def work(job: Job, progress: Progress) -> JobOutcome:
+        found = find_duplicates(evalset=job.evalset, by=job.created_by, progress=progress)
+        return JobOutcome(found._asdict(), reverse("labels:duplicate-list", args=[job.evalset.slug]))
+
+    run_job(job_id, work)
+
+
+@shared_task(name="labels.join_equal")
+def join_equal_job(job_id: int) -> None:
+    def work(job: Job, progress: Progress) -> JobOutcome:
+        joined = join_equal(evalset=job.evalset, by=job.created_by, progress=progress)
+        return JobOutcome(joined._asdict(), reverse("labels:duplicate-list", args=[job.evalset.slug]))
 
     run_job(job_id, work)

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from labels.views import chunks, contested, questions, releases, systems
+from labels.views import chunks, contested, duplicates, questions, releases, systems
 
 app_name = "labels"
 
@@ -17,6 +17,13 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/questions/<int:question_pk>/", systems.ranking_detail, name="ranking"),
     path("runs/<int:pk>/file/", releases.run_file, name="run-file"),
     path("contested/", contested.contested_list, name="contested"),
+    path("duplicates/", duplicates.duplicate_list, name="duplicate-list"),
+    path("duplicates/find/", duplicates.duplicate_find, name="duplicate-find"),
+    path("duplicates/join-equal/", duplicates.duplicate_join_equal, name="duplicate-join-equal"),
+    path("duplicates/<int:pk>/", duplicates.duplicate_detail, name="duplicate"),
+    path("duplicates/<int:pk>/verdict/", duplicates.duplicate_verdict, name="duplicate-verdict"),
+    path("verdicts/<int:pk>/take-back/", duplicates.verdict_take_back, name="verdict-take-back"),
+    path("classes/<int:pk>/", duplicates.class_detail, name="class"),
     path("releases/", releases.release_list, name="release-list"),
     path("releases/new/", releases.release_new, name="release-new"),
     path("releases/difference/", releases.release_difference, name="release-difference"),

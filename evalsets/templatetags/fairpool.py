@@ -21,6 +21,7 @@ SECTIONS: list[tuple[str, str, set[str]]] = [
     ("evalset-home", "Home", {_LEAD, _ASSESSOR, _VIEWER}),
     ("labels:question-list", "Questions", {_LEAD, _VIEWER}),
     ("labels:chunk-list", "Chunks", {_LEAD, _VIEWER}),
+    ("labels:duplicate-list", "Copies", {_LEAD}),
     ("labels:system-list", "Systems", {_LEAD, _VIEWER}),
     ("judging:import", "Import", {_LEAD}),
     ("judging:pool-list", "Pools", {_LEAD, _VIEWER}),

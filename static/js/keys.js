@@ -1,0 +1,16 @@
+// A key presses the button or follows the link that names it in data-key, unless somebody is typing.
+"use strict";
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target.closest("input, textarea, select, [contenteditable], .dropdown-menu")) return;
+  const named = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (!named || named.disabled) return;
+  event.preventDefault();
+  named.click();
+});
+
+// What was decided is gone from the page; reading goes on where the next pair begins.
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.target.id === "main") document.getElementById("main").focus({ preventScroll: true });
+});
