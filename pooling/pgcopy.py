@@ -57,7 +57,8 @@ def read_tagged_arrays(
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,
-        cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)", parameters) as copy,
+        # The driver's own cursor: the one that Django puts around it to log queries takes no parameters here.
+        cursor.cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)", parameters) as copy,
     ):
         rows = [bytes(row) for row in copy]  # the protocol sends each row as one message
     rows[0] = rows[0][len(_FILE_HEADER) :]
