@@ -79,15 +79,16 @@ def _escaped(value: object) -> str:
 class Supervisor:
     """supervisord with the web server and the worker; started again by `check` should it have died."""
 
-    def __init__(self, configuration: Path) -> None:
+    def __init__(self, configuration: Path, environment: dict[str, str]) -> None:
         self.configuration = configuration
+        self.environment = environment
         self.process = self._start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
         # A session of its own: Ctrl-C in the terminal reaches us alone, and we stop everything in order.
         return subprocess.Popen(
             [sys.executable, tether.__file__, sys.executable, "-m", "supervisor.supervisord", "-c", self.configuration],
-            stdin=subprocess.DEVNULL, cwd=CHECKOUT, start_new_session=True,
+            stdin=subprocess.DEVNULL, cwd=CHECKOUT, start_new_session=True, env=self.environment,
         )  # fmt: skip
 
     def check(self) -> bool:

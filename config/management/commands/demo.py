@@ -85,7 +85,7 @@ class Command(BaseCommand):
             port = free_port(port, host)
             url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 (only compared)
             self._say("Starting the web server and a worker …")
-            supervisor = Supervisor(write_configuration(home, host, port))
+            supervisor = Supervisor(write_configuration(home, host, port), _environment(port))
             if not wait_until_healthy(url, START_SECONDS):
                 raise CommandError(
                     f"The web server does not answer at {url}. Its log: {home.logs / 'web.log'}"
@@ -151,6 +151,12 @@ class Command(BaseCommand):
             f"Data, uploads and logs:      {home}\n"
             "Ctrl-C stops everything.\n"
         )
+
+
+def _environment(port: int) -> dict[str, str]:
+    # Browsers keep cookies by host, whatever the port: two homes side by side must not sign each other's people out.
+    cookies = {"SESSION_COOKIE_NAME": f"fairpool_session_{port}", "CSRF_COOKIE_NAME": f"fairpool_csrf_{port}"}
+    return {**cookies, **os.environ}
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:

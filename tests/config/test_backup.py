@@ -1,0 +1,36 @@
+"""What pg_dump wrote, pg_restore brings back: rows, constraints and the triggers that guard them."""
+
+from __future__ import annotations
+
+
+def test_backup_comes_back_whole_in_another_home(homestead, second_home, tmp_path):
+    assert homestead.manage("migrate", "--verbosity=0").returncode == 0
+    assert homestead.manage("create_evalset", "handbook", "--name", "Support – Ünïcode").returncode == 0
+    file = tmp_path / "fairpool.dump"
+    done = homestead.manage("backup", str(file))
+    assert done.returncode == 0, done.stderr
+
+    done = second_home.manage("restore", str(file))
+    assert done.returncode == 0, done.stderr
+    assert second_home.manage("migrate", "--check").returncode == 0
+    script = (
+        "import django; django.setup()\n"
+        "from evalsets.models import EvalSet, Event\n"
+        "print(EvalSet.objects.get(slug='handbook').name, Event.objects.count())\n"
+    )
+    before, after = homestead.run("-c", script).stdout, second_home.run("-c", script).stdout
+    assert "Support – Ünïcode" in after
+    assert after == before
+    # Append-only tables are append-only still.
+    refused = second_home.run("-c", script + "Event.objects.all().delete()")
+    assert "append-only" in refused.stderr
+
+    again = second_home.manage("restore", str(file))
+    assert again.returncode == 3
+    assert "not empty" in again.stderr
+
+
+def test_backup_of_nothing_is_said(homestead, tmp_path):
+    done = homestead.manage("restore", str(tmp_path / "missing.dump"))
+    assert done.returncode == 3
+    assert "no file" in done.stderr
