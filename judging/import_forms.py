@@ -19,6 +19,8 @@ class ImportForm(forms.Form):
     kind: Kind
     title: str
     purpose: str
+    # Fields that most files need no word about; the page folds them away.
+    folded: tuple[str, ...] = ()
 
     file = forms.FileField(
         label="File", help_text="Plain, gzip, zstd, or a zip with one file in it; told by its content."
@@ -35,6 +37,16 @@ class ImportForm(forms.Form):
         self.fields["format"].choices = [("", "told from the content"), *choices]  # type: ignore[attr-defined]
         if not with_file:
             del self.fields["file"]
+
+    def shown_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name not in self.folded]
+
+    def folded_fields(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name in self.folded]
+
+    def folded_is_open(self) -> bool:
+        """Whether a folded field says something, or is wrong: then it must be seen."""
+        return any(field.errors or field.name in self.initial for field in self.folded_fields())
 
     def options(self) -> dict[str, Any]:
         """The keyword arguments of the service that differ from its defaults, JSON-ready."""
@@ -65,6 +77,18 @@ class RunForm(ImportForm):
     kind = "run"
     title = "Run"
     purpose = "What one system returned for all questions, once."
+    folded = (
+        "run",
+        "stage",
+        "k",
+        "version",
+        "date",
+        "config",
+        "order",
+        "duplicates",
+        "unknown_questions",
+        "missing",
+    )
     system = forms.CharField(
         max_length=200, required=False, help_text="Its system; empty: taken from the tag in the file."
     )
@@ -129,7 +153,8 @@ class RunForm(ImportForm):
 class QrelsForm(ImportForm):
     kind = "qrels"
     title = "Existing labels"
-    purpose = "Judgments that were made elsewhere. They subtract from pools like any other; provenance tells them apart."
+    purpose = "Judgments that were made elsewhere. They subtract from pools like any other."
+    folded = ("negative", "unknown_questions")
     negative = forms.ChoiceField(
         choices=[
             ("", "are a fault"),

@@ -66,7 +66,7 @@ def bootstrap(field: BoundField) -> SafeString:
     if isinstance(widget, forms.CheckboxInput):
         css = "form-check-input"
     elif isinstance(widget, (forms.RadioSelect, forms.CheckboxSelectMultiple)):
-        css = "form-check-input me-1"
+        css = "choices"  # the class of the list of choices too
     elif isinstance(widget, forms.Select):
         css = "form-select"
     else:

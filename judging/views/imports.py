@@ -110,7 +110,7 @@ def _page(request: AuthedRequest, evalset: EvalSet, form: ImportForm, status: in
     context = {
         "evalset": evalset,
         "form": form,
-        "kinds": FORMS.values(),
+        "kinds": [(kind, known.title) for kind, known in FORMS.items()],
         "formats": FORMATS[form.kind],
         "imported": evalset.imported_files.select_related("created_by")[:20],
     }
