@@ -1,7 +1,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from judging.views import desk, imports
+from judging.views import desk, imports, pools
 
 app_name = "judging"
 
@@ -11,6 +11,12 @@ urlpatterns: list[URLPattern] = [
     path("import/reports/<int:pk>/", imports.import_report, name="import-report"),
     path("import/reports/<int:pk>/recheck/", imports.import_recheck, name="import-recheck"),
     path("import/reports/<int:pk>/write/", imports.import_write, name="import-write"),
+    path("pools/", pools.pool_list, name="pool-list"),
+    path("pools/new/", pools.pool_new, name="pool-new"),
+    path("pools/mend/", pools.pool_mend, name="pool-mend"),
+    path("pools/<int:pk>/", pools.pool_detail, name="pool"),
+    path("pools/<int:pk>/questions/<int:question_pk>/", pools.pool_question, name="pool-question"),
+    path("pools/<int:pk>/remainder/", pools.pool_remainder_file, name="pool-remainder"),
     path("batches/<int:pk>/desk/", desk.desk, name="desk"),
     path("batches/<int:pk>/desk/next/", desk.desk_next, name="desk-next"),
     path("batches/<int:pk>/desk/save/", desk.desk_save, name="desk-save"),

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
 from django.db import connection
 
-from evalsets.models import EvalSet
+from evalsets.models import Chunk, EvalSet, Question
 from judging.pair_states import chunks_without_text, read_pair_states
 from judging.pool_numbers import PoolNumbers, Tally
-from pooling.models import Pool
+from pooling.models import Pool, Run
 from pooling.services.pools import (
     PoolSpecification,
     missing_questions,
     pool_warnings,
     pooled_slices,
     specification_of,
+    specify_pool,
 )
+from pooling.strategies import is_among, pair_keys
 
 # The pace is the median of the latest timed judgments, once there are enough of them.
 TIMED_AT_LEAST = 20
@@ -38,6 +44,42 @@ def preview_pool(specification: PoolSpecification) -> PoolNumbers:
 def measure_pool(pool: Pool) -> PoolNumbers:
     """The numbers of a built pool as they stand now, computed anew from its runs."""
     return preview_pool(specification_of(pool))
+
+
+@dataclass(frozen=True)
+class PooledPair:
+    """One pair of a built pool: who returned it at which rank, and what has become of it."""
+
+    chunk: Chunk
+    returns: list[tuple[Run, int]]
+    state: str
+
+
+def pairs_of_question(pool: Pool, question: Question) -> list[PooledPair]:
+    """The pool's pairs for one question by rising chunk ID; empty where the pool has none for it."""
+    row = pool.pool_questions.filter(question=question).first()
+    if row is None:
+        return []
+    runs = {item.position: item.run for item in pool.pool_runs.select_related("run")}
+    chunks = Chunk.objects.in_bulk(row.chunk_ids)
+    states = read_pair_states(pool.evalset, np.array([question.pk]))
+    said = {"judged": states.judged, "cannot be judged": states.cannot_judge, "queued": states.queued}
+    returns = iter([(runs[run], rank) for run, rank in zip(row.returned_by, row.returned_rank, strict=True)])
+    pairs = []
+    for chunk_id, count in zip(row.chunk_ids, row.return_counts, strict=True):
+        key = pair_keys([0], [chunk_id])
+        known = [state for state, keys in said.items() if is_among(key, keys)[0]]
+        otherwise = "to judge" if chunks[chunk_id].has_text else "waiting for text"
+        pairs.append(
+            PooledPair(chunks[chunk_id], list(islice(returns, count)), known[0] if known else otherwise)
+        )
+    return sorted(pairs, key=lambda pair: pair.chunk.external_id)
+
+
+def mending_pool(*, run_a: Run, run_b: Run, k: int) -> tuple[PoolSpecification, str]:
+    """The pool that a comparison of two runs at k lacks, and a name for it that says so."""
+    specification = specify_pool(evalset=run_a.evalset, runs=[(run_a, k), (run_b, k)])
+    return specification, f"{run_a.name[:80]} against {run_b.name[:80]} to {k}"
 
 
 _PACE = """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import IntegrityError, transaction
-from django.db.models import Count
+from django.db.models import Count, Sum
 
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet, Question, User
@@ -53,6 +53,11 @@ class PoolSpecification:
     def digest(self) -> str:
         """SHA-256 of the specification. The order of the runs is not part of it: their union is the same."""
         return _digest([*self._said(), self.seed])
+
+    @property
+    def reads_at_most(self) -> int:
+        """How many entries of rankings the pool can have to read: what it costs to preview and to build."""
+        return len(self.question_ids) * sum(k for _, k in self.runs)
 
     def with_own_seed(self) -> PoolSpecification:
         """The same with a seed drawn from its content, so that building twice without a seed is one pool."""
@@ -263,6 +268,12 @@ _POOLED = """
 """
 
 
+def pair_totals(pools: Iterable[Pool]) -> dict[int, int]:
+    """By Pool.id, how many pairs each of the built pools has."""
+    rows = PoolQuestion.objects.filter(pool__in=list(pools)).order_by().values("pool")
+    return dict(rows.values_list("pool", Sum("chunk_ids__len")))
+
+
 def pooled_keys(pool_ids: Sequence[int], question_ids: QuestionIds) -> Keys:
     """The pairs of built pools for these questions (sorted), as sorted `pair_keys` with questions by their place."""
     rows = read_tagged_arrays(_POOLED, [list(pool_ids), question_ids.tolist()])
@@ -299,6 +310,13 @@ def build_pool(
         extends=extends,
         seed=seed,
     )
+    return build_specified_pool(specification=specification, name=name, by=by, progress=progress)
+
+
+def build_specified_pool(
+    *, specification: PoolSpecification, name: str, by: User | None, progress: Progress = silent
+) -> tuple[Pool, bool]:
+    """The same for a specification that is there, as after a preview."""
     name = name.strip()
     if not name or len(name) > 200:
         raise BadInput("Give the pool a name of 1 to 200 characters.")
@@ -307,11 +325,12 @@ def build_pool(
         if pool is None:
             return _existing(specification, name), False
         pairs = _write_questions(pool, specification, progress)
+        runs = len(specification.runs)
         record_event(
-            evalset=evalset,
+            evalset=specification.evalset,
             by=by,
             verb="pool-built",
-            summary=f"Pool {name} was built from {len(runs)} {'run' if len(runs) == 1 else 'runs'}: "
+            summary=f"Pool {name} was built from {runs} {'run' if runs == 1 else 'runs'}: "
             f"{pairs:,} pairs for {len(specification.question_ids):,} questions.",
             details={"pool": pool.pk, "pairs": pairs},
         )

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from evalsets import access
+from evalsets.access import AuthedRequest
+from evalsets.errors import BadInput
+from evalsets.listing import page_of, sorted_by
+from evalsets.models import EvalSet, Question
+from judging.pool_forms import PoolForm, PoolNameForm, beginning, suggested_name
+from judging.pool_numbers import PoolNumbers
+from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, sorted_questions, waterfall
+from judging.services.pools import mending_pool, pairs_of_question, preview_pool
+from judging.services.remainder import remainder_lines
+from pooling.services.pool_jobs import start_building
+from pooling.services.pools import (
+    PoolSpecification,
+    ancestors,
+    build_specified_pool,
+    pair_totals,
+    specification_of,
+)
+
+# Beyond this many entries that a pool may have to read, it is built by a worker.
+BUILT_AT_ONCE = 4_000_000
+
+
+@require_GET
+@access.reader
+def pool_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    pools = evalset.pools.select_related("extends", "created_by").prefetch_related("pool_runs__run__system")
+    text = request.GET.get("q", "").strip()
+    if text:
+        pools = pools.filter(Q(name__icontains=text) | Q(pool_runs__run__name__icontains=text)).distinct()
+    columns = {"name": "name", "built": "created_at", "strategy": "strategy"}
+    page = page_of(request, sorted_by(request, pools, columns, "-built"))
+    totals = pair_totals(page.object_list)
+    context = {
+        "evalset": evalset,
+        "page": page,
+        "rows": [(pool, totals.get(pool.pk, 0)) for pool in page],
+        "q": text,
+        "has_runs": bool(page.object_list) or evalset.runs.exists(),
+    }
+    return render(request, "judging/pool_list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@access.lead
+def pool_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """Choose what to pool and see what it costs (GET), then build it (POST)."""
+    if request.method == "POST":
+        return _build(request, evalset)
+    form = PoolForm(
+        request.GET if "strategy" in request.GET else beginning(evalset, request.GET), evalset=evalset
+    )
+    return _preview(request, evalset, form)
+
+
+def _preview(
+    request: AuthedRequest,
+    evalset: EvalSet,
+    form: PoolForm,
+    name_form: PoolNameForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context: dict[str, Any] = {"evalset": evalset, "form": form}
+    if form.is_valid() and form.specification:
+        specification = form.specification
+        context |= _numbers_context(specification, preview_pool(specification))
+        context |= {
+            "name_form": name_form or PoolNameForm(initial={"name": suggested_name(specification)}),
+            "already": evalset.pools.filter(specification_hash=specification.digest).first(),
+        }
+    template = "judging/pool_new.html" + ("#preview" if request.htmx else "")
+    return render(request, template, context, status=status)
+
+
+def _numbers_context(specification: PoolSpecification, numbers: PoolNumbers) -> dict[str, Any]:
+    return {
+        "specification": specification,
+        "numbers": numbers,
+        "parts": waterfall(numbers.totals),
+        "run_rows": run_rows(specification.runs, numbers),
+        "overlap_rows": overlap_rows(specification.runs, numbers),
+        "largest_added": max((counts.added for counts in numbers.runs), default=0),
+        "overlap_left_out": max(0, len(specification.runs) - OVERLAP_SHOWN),
+    }
+
+
+def _build(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    form, name_form = PoolForm(request.POST, evalset=evalset), PoolNameForm(request.POST)
+    if not (form.is_valid() and form.specification and name_form.is_valid()):
+        return _preview(request, evalset, form, name_form, status=422)
+    name = name_form.cleaned_data["name"]
+    try:
+        return _built(request, form.specification, name)
+    except BadInput as error:
+        name_form.add_error("name", str(error))
+        return _preview(request, evalset, form, name_form, status=422)
+
+
+def _built(request: AuthedRequest, specification: PoolSpecification, name: str) -> HttpResponse:
+    if specification.reads_at_most > BUILT_AT_ONCE:
+        return redirect(start_building(specification=specification, name=name, by=request.user))
+    pool, created = build_specified_pool(specification=specification, name=name, by=request.user)
+    if created:
+        messages.success(request, "The pool is built. Hand out its remainder as a batch.")
+    else:
+        messages.info(request, "This very pool was built before; here it is.")
+    return redirect(pool)
+
+
+@require_POST
+@access.lead
+def pool_mend(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """Build, by one click, the pool that a comparison of two runs at k lacks."""
+    run_a = get_object_or_404(evalset.runs.select_related("system"), pk=_number(request.POST.get("run_a")))
+    run_b = get_object_or_404(evalset.runs.select_related("system"), pk=_number(request.POST.get("run_b")))
+    try:
+        specification, name = mending_pool(run_a=run_a, run_b=run_b, k=_number(request.POST.get("k")))
+        return _built(request, specification, name)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("judging:pool-list", evalset.slug)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+@require_GET
+@access.reader
+def pool_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    pool = get_object_or_404(evalset.pools.select_related("evalset", "extends", "created_by"), pk=pk)
+    specification = specification_of(pool)
+    numbers = preview_pool(specification)
+    chain = ancestors(pool)[::-1]  # the oldest first
+    text = request.GET.get("q", "").strip()
+    page = page_of(request, sorted_questions(numbers, request.GET.get("sort", ""), _matching(evalset, text)))
+    shown = Question.objects.in_bulk([row.question_id for row in page])
+    context = _numbers_context(specification, numbers) | {
+        "evalset": evalset,
+        "pool": pool,
+        "chain": chain,
+        "chain_rows": chain_rows(chain, pair_totals(chain), numbers.seconds_per_judgment),
+        "extensions": pool.extensions.all(),
+        "batches": pool.batches.all(),
+        "page": page,
+        "question_rows": [(shown[row.question_id], row.counts) for row in page],
+        "q": text,
+    }
+    return render(request, "judging/pool_detail.html", context)
+
+
+def _matching(evalset: EvalSet, text: str) -> set[int] | None:
+    if not text:
+        return None
+    found = evalset.questions.filter(Q(external_id__icontains=text) | Q(text__icontains=text))
+    return set(found.values_list("pk", flat=True))
+
+
+@require_GET
+@access.reader
+def pool_question(request: AuthedRequest, evalset: EvalSet, pk: int, question_pk: int) -> HttpResponse:
+    """The pool's pairs for one question, with who returned each at which rank."""
+    pool = get_object_or_404(evalset.pools.select_related("evalset"), pk=pk)
+    question = get_object_or_404(evalset.questions, pk=question_pk)
+    page = page_of(request, pairs_of_question(pool, question))
+    return render(
+        request,
+        "judging/pool_question.html",
+        {"evalset": evalset, "pool": pool, "question": question, "page": page},
+    )
+
+
+@require_GET
+@access.lead
+def pool_remainder_file(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponseBase:
+    """The remainder as JSONL, for a team that judges elsewhere; its answers come back through the import page."""
+    pool = get_object_or_404(evalset.pools.select_related("evalset"), pk=pk)
+    response = StreamingHttpResponse(remainder_lines(pool), content_type="application/x-ndjson")
+    response["Content-Disposition"] = f'attachment; filename="{evalset.slug}-pool-{pool.pk}-remainder.jsonl"'
+    return response
