@@ -5,7 +5,9 @@ import sys
 import urllib.error
 import urllib.request
 
-host = os.environ.get("ALLOWED_HOSTS", "localhost").split(",")[0].strip().lstrip(".").replace("*", "localhost")
+host = (
+    os.environ.get("ALLOWED_HOSTS", "localhost").split(",")[0].strip().lstrip(".").replace("*", "localhost")
+)
 request = urllib.request.Request("http://127.0.0.1:8000/health/", headers={"Host": host})
 try:
     with urllib.request.urlopen(request, timeout=4) as response:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from config.backup import restore
+from evalsets.errors import Refused
+
 
 def test_backup_comes_back_whole_in_another_home(homestead, second_home, tmp_path):
     assert homestead.manage("migrate", "--verbosity=0").returncode == 0
@@ -30,7 +35,6 @@ def test_backup_comes_back_whole_in_another_home(homestead, second_home, tmp_pat
     assert "not empty" in again.stderr
 
 
-def test_backup_of_nothing_is_said(homestead, tmp_path):
-    done = homestead.manage("restore", str(tmp_path / "missing.dump"))
-    assert done.returncode == 3
-    assert "no file" in done.stderr
+def test_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(Refused, match="no file"):
+        restore(tmp_path / "missing.dump")

@@ -16,7 +16,8 @@ class Command(FairpoolCommand):
         super().add_arguments(parser)
         parser.add_argument("file", type=Path, metavar="FILE")
 
-    def perform(self, *, file: Path, **options: Any) -> dict[str, Any]:
+    def perform(self, **options: Any) -> dict[str, Any]:
+        file: Path = options["file"]
         dump(file)
         return {"file": str(file), "bytes": file.stat().st_size}
 

@@ -17,7 +17,8 @@ class Command(FairpoolCommand):
         super().add_arguments(parser)
         parser.add_argument("file", type=Path, metavar="FILE")
 
-    def perform(self, *, file: Path, **options: Any) -> dict[str, Any]:
+    def perform(self, **options: Any) -> dict[str, Any]:
+        file: Path = options["file"]
         restore(file)
         call_command("migrate", interactive=False, verbosity=0)
         return {"restored": str(file)}
