@@ -18,8 +18,8 @@ from judging import reading
 from judging.models import Assessor, Batch, BatchPair, Judgment, Task
 from judging.services.claims import anything_open, queue
 
-# Pace is the median of so many of the assessor's latest judgments.
-PACE_OF = 50
+# Pace is the median of so many of the assessor's latest judgments, and is not guessed from fewer than the first.
+PACE_FROM, PACE_OF = 5, 50
 # A judgment that is looked back at is named by so many characters of its text.
 OPENING = 90
 
@@ -163,10 +163,14 @@ def batch_progress(*, batch: Batch, assessor: Assessor) -> BatchProgress:
 
 
 def pace(assessor: Assessor) -> float:
-    """Median active seconds of the assessor's latest judgments; the eval set's estimate before there are any."""
+    """Median active seconds of the assessor's latest judgments; the eval set's estimate before there are enough."""
     timed = Judgment.objects.filter(assessor=assessor, seconds__isnull=False).order_by("-judged_at")
     seconds = list(timed.values_list("seconds", flat=True)[:PACE_OF])
-    return statistics.median(seconds) if seconds else float(assessor.evalset.seconds_per_judgment)
+    return (
+        statistics.median(seconds)
+        if len(seconds) >= PACE_FROM
+        else float(assessor.evalset.seconds_per_judgment)
+    )
 
 
 def nothing_left(*, batch: Batch, assessor: Assessor) -> NothingLeft:

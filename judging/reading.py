@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from markdown_it import MarkdownIt
 # A text beyond LONG characters opens with about SHOWN of them; the rest is one click away.
 LONG = 8_000
 SHOWN = 5_000
+NEAR = 800
 # Beyond this a second rendering of the text is not worth its bytes.
 LONGEST_MARKDOWN = 60_000
 
@@ -45,7 +47,9 @@ class Passage(NamedTuple):
 def question_words(question: str) -> frozenset[str]:
     """The words of a question worth looking for in a text, in lower case."""
     words = {word.casefold() for word in WORD.findall(question)}
-    return frozenset(word for word in words if len(word) > 2 and word not in COMMON)
+    return frozenset(
+        word for word in words if word not in COMMON and (len(word) > 2 or any(map(str.isdigit, word)))
+    )
 
 
 def passages(text: str, words: frozenset[str]) -> list[Passage]:
@@ -73,14 +77,21 @@ def _stretches(text: str, words: frozenset[str]) -> Iterator[tuple[int, int, boo
 
 
 def _where_it_matters(text: str, words: frozenset[str]) -> tuple[int, int]:
-    """The stretch of about SHOWN characters with the most question words, cut at line ends where some are near."""
-    hits = [match.start() for match in WORD.finditer(text) if match.group().casefold() in words]
-    best, most, last = 0, 0, 0
-    for first, hit in enumerate(hits):
-        while last < len(hits) and hits[last] < hit + SHOWN * 0.8:
+    """The stretch of about SHOWN characters around the densest place, cut at line ends where some are near.
+
+    Densest: most question words within NEAR characters, each weighing less the more often the text says it.
+    """
+    hits = [(match.start(), match.group().casefold()) for match in WORD.finditer(text)]
+    hits = [(place, word) for place, word in hits if word in words]
+    often = Counter(word for _, word in hits)
+    best, most, weight, last = 0, 0.0, 0.0, 0
+    for place, word in hits:
+        while last < len(hits) and hits[last][0] < place + NEAR:
+            weight += 1 / often[hits[last][1]]
             last += 1
-        if last - first > most:
-            best, most = hit, last - first
+        if weight > most + 1e-9:
+            best, most = place, weight
+        weight -= 1 / often[word]
     start = max(0, min(best - SHOWN // 10, len(text) - SHOWN))
     end = min(len(text), start + SHOWN)
     line = text.rfind("\n", max(0, start - 500), start)

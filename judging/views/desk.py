@@ -44,7 +44,6 @@ def desk(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
         task = queue(batch=batch, assessor=assessor).first() if batch.hands_out_pairs else None
         pair = task.pair if task else None
     context = _page(request, batch, assessor, pair)
-    context["looking_back"] = asked is not None
     response = render(request, "judging/desk.html", context)
     # Back then asks anew, and shows the grade that was saved.
     add_never_cache_headers(response)

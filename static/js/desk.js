@@ -1,9 +1,10 @@
 // The desk. Without this file each button is a plain form that reloads the page; with it the next pair is on screen in
 // the same frame as the key, and saving goes on behind it.
 //
-//   Outbox   acts that the server has not confirmed yet: in memory and in localStorage, sent in order, retried
-//   Clock    active seconds on the pair: the page is visible, has the focus, and somebody moves
-//   Desk     what is on screen, what lies ready, what was shown before
+//   outbox   acts that the server has not confirmed yet (desk_outbox.js)
+//   clock    active seconds on the pair: the page is visible, has the focus, and somebody moves
+//   desk     what is on screen, what lies ready, what was shown before
+//   tray     the outbox made visible
 //   keys     one table of keys, each pressing a visible control
 
 "use strict";
@@ -17,143 +18,6 @@ const byId = (id) => document.getElementById(id);
 const say = (text) => {
   live.textContent = text;
 };
-const csrfToken = () => {
-  const cookie = document.cookie.split("; ").find((item) => item.startsWith(`${root.dataset.csrfCookie}=`));
-  return cookie ? cookie.slice(cookie.indexOf("=") + 1) : document.querySelector("[name=csrfmiddlewaretoken]").value;
-};
-// crypto.randomUUID exists only on https and localhost; a desk may well be served by plain http in a house.
-const newKey = () => {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[6] = (bytes[6] & 0x0f) | 0x40;
-  bytes[8] = (bytes[8] & 0x3f) | 0x80;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-};
-const storage = {
-  // Full, forbidden or broken storage must not stop the work: memory then carries it until the page is left.
-  set(key, value) {
-    try { localStorage.setItem(key, value); } catch { /* memory has it */ }
-  },
-  get(key) {
-    try { return localStorage.getItem(key); } catch { return null; }
-  },
-  remove(key) {
-    try { localStorage.removeItem(key); } catch { /* was not there */ }
-  },
-  keys() {
-    try { return Object.keys(localStorage); } catch { return []; }
-  },
-};
-
-// ---------------------------------------------------------------------------------------------------- the outbox
-
-class Outbox {
-  // One localStorage entry an act, by user and batch: another person or another batch never sends it, and two tabs
-  // do not write over each other. Sent twice by two tabs, an act is still one judgment, since its key is the same.
-  constructor(send, changed) {
-    this.prefix = `fairpool-act:${root.dataset.user}:${root.dataset.batch}:`;
-    this.send = send;
-    this.changed = changed;
-    this.acts = new Map();
-    this.state = "idle"; // idle, sending, offline, signed-out
-    this.wait = 0;
-    this.load();
-    window.addEventListener("online", () => this.flush());
-    window.addEventListener("storage", (event) => {
-      if (event.key && event.key.startsWith(this.prefix)) this.load();
-    });
-  }
-
-  load() {
-    const stored = storage.keys().filter((key) => key.startsWith(this.prefix));
-    for (const key of this.acts.keys()) {
-      if (this.acts.get(key).stored && !stored.includes(this.prefix + key)) this.acts.delete(key);
-    }
-    for (const name of stored) {
-      try {
-        const act = JSON.parse(storage.get(name));
-        if (!this.acts.has(act.key)) this.acts.set(act.key, { ...act, stored: true });
-      } catch { storage.remove(name); }
-    }
-    this.changed();
-  }
-
-  add(act) {
-    storage.set(this.prefix + act.key, JSON.stringify(act));
-    this.acts.set(act.key, { ...act, stored: storage.get(this.prefix + act.key) !== null });
-    this.changed();
-    this.flush();
-  }
-
-  remove(key) {
-    this.acts.delete(key);
-    storage.remove(this.prefix + key);
-    this.changed();
-  }
-
-  list() {
-    return [...this.acts.values()].sort((a, b) => a.chosen - b.chosen);
-  }
-
-  of(pair) {
-    return this.list().filter((act) => act.pair === pair).pop();
-  }
-
-  async flush() {
-    if (this.state === "sending") return;
-    clearTimeout(this.timer);
-    for (;;) {
-      const act = this.list().find((item) => !item.refused);
-      if (!act) break;
-      this.enter("sending");
-      const outcome = await this.send(act);
-      if (outcome === "done") {
-        this.wait = 0;
-        this.remove(act.key);
-      } else if (outcome.refused) {
-        this.acts.set(act.key, { ...act, refused: outcome.refused });
-      } else {
-        this.enter(outcome);
-        if (outcome === "offline") {
-          this.wait = Math.min(30, this.wait ? this.wait * 2 : 1);
-          this.timer = setTimeout(() => this.flush(), this.wait * 1000);
-        }
-        return;
-      }
-    }
-    this.enter("idle");
-  }
-
-  enter(state) {
-    this.state = state;
-    this.changed();
-  }
-}
-
-// POST to the desk; what comes back is data, or why there is none.
-async function post(url, fields) {
-  let response;
-  try {
-    response = await fetch(url, {
-      method: "POST",
-      headers: { Accept: "application/json", "X-CSRFToken": csrfToken() },
-      body: new URLSearchParams(fields),
-      redirect: "manual",
-      credentials: "same-origin",
-    });
-  } catch {
-    return { failed: "offline" };
-  }
-  if (response.type === "opaqueredirect") return { failed: "signed-out" };
-  if (response.status >= 500 || response.status === 429) return { failed: "offline" };
-  try {
-    const data = await response.json();
-    return response.ok ? { data } : { refused: data.error };
-  } catch {
-    return response.status === 403 ? { failed: "signed-out" } : { refused: `The server answered ${response.status}.` };
-  }
-}
-
 // ------------------------------------------------------------------------------------------------------ the clock
 
 const clock = {
@@ -185,7 +49,9 @@ for (const name of ["keydown", "pointermove", "pointerdown", "wheel", "scroll", 
 const desk = {
   current: null, // { pair, question, form }
   ready: [], // the same, next first
+  shownAt: 0,
   shown: [], // the same, what u goes back to
+  judged: new Set(), // pairs judged on this page, so that an answer under way does not bring them again
   given: new Map(), // question -> <li> elements, the latest first
   places: new Map(), // question -> { done, total }
   batch: null,
@@ -198,7 +64,7 @@ const desk = {
       this.current = entryOf(form);
       this.given.set(this.current.question, [...form.querySelectorAll("[data-given] > li")]);
       const pending = outbox.of(this.current.pair);
-      if (pending && !("lookingBack" in root.dataset)) {
+      if (pending && !new URLSearchParams(location.search).has("pair")) {
         this.advance(); // graded before the page was loaded anew; the grade is on its way
       } else {
         if (pending) markChosen(form, pending.act);
@@ -211,6 +77,8 @@ const desk = {
 
   // The act of a button: kept first, then the next pair; sending goes on behind.
   act(form, button) {
+    // The second half of a double click or double press must not judge a pair that nobody has read.
+    if (performance.now() - this.shownAt < 300) return;
     clock.tick();
     const fields = [...new FormData(form, button)].filter(([name]) => name !== "csrfmiddlewaretoken" && name !== "key");
     fields.push(["seconds", clock.seconds.toFixed(1)]);
@@ -221,21 +89,24 @@ const desk = {
       pair: entry.pair,
       question: entry.question,
       act: button.value,
-      label: labelOf(button),
-      text: form.querySelector("h1").textContent.slice(0, 80),
+      label: button.dataset.label,
+      text: form.querySelector("h1").textContent,
       chosen: Date.now(),
       fields,
     };
     storage.remove(draftKey(entry.pair));
-    markChosen(form, button.value);
-    if (act.act !== "later") this.shown.push(entry);
-    if (act.act !== "later" && !entry.judged) this.bump(entry);
-    entry.judged = entry.judged || act.act !== "later";
+    if (act.act === "later") this.judged.delete(entry.pair);
+    else {
+      if (!("judged" in form.dataset)) this.count(entry);
+      markChosen(form, button.value);
+      this.judged.add(entry.pair);
+      this.shown.push(entry);
+    }
     outbox.add(act);
     this.advance();
   },
 
-  bump(entry) {
+  count(entry) {
     const place = this.places.get(entry.question);
     if (place) place.done += 1;
     if (this.batch) this.batch.done += 1;
@@ -243,7 +114,8 @@ const desk = {
 
   advance() {
     this.current = null;
-    this.ready = this.ready.filter((entry) => !outbox.of(entry.pair));
+    this.shownAt = performance.now();
+    this.ready = this.ready.filter((entry) => "judged" in entry.form.dataset || !outbox.of(entry.pair));
     const next = this.ready.shift();
     if (next) this.show(next);
     else if (this.end) this.showEnd();
@@ -258,8 +130,8 @@ const desk = {
     const focus = whereFocusIs();
     keepFolds(before, entry.form);
     stage.replaceChildren(entry.form);
-    byId("looking-back")?.remove();
     this.current = entry;
+    this.shownAt = performance.now();
     settle(entry, true, focus);
     this.paint();
   },
@@ -281,6 +153,12 @@ const desk = {
     if (this.current) this.ready.unshift(this.current);
     this.show(entry);
     say("Back to the last one. Choose again to change it.");
+  },
+
+  // From a pair that was looked back at to where the work goes on.
+  goOn() {
+    if (this.current && "judged" in this.current.form.dataset) this.shown.push(this.current);
+    this.advance();
   },
 
   async fetchNext() {
@@ -305,13 +183,13 @@ const desk = {
 
   // An answer of the server: more pairs, the true counts, or that nothing is left.
   take(data) {
-    if (outbox.state === "offline") outbox.enter("idle");
+    if (outbox.state === "offline" || outbox.state === "signed-out") outbox.enter("idle");
     const held = new Set(data.held);
-    this.ready = this.ready.filter((entry) => held.has(entry.pair));
+    this.ready = this.ready.filter((entry) => held.has(entry.pair) || "judged" in entry.form.dataset);
     for (const item of data.next) {
       if (item.given !== undefined) this.given.set(item.question, elements(item.given));
-      const known = outbox.of(item.pair) || [this.current, ...this.ready].some((entry) => entry?.pair === item.pair);
-      if (!known) this.ready.push(entryOf(elements(item.html)[0]));
+      const here = [this.current, ...this.ready].some((entry) => entry?.pair === item.pair);
+      if (!here && !outbox.of(item.pair) && !this.judged.has(item.pair)) this.ready.push(entryOf(elements(item.html)[0]));
     }
     const unsent = outbox.list().filter((act) => act.act !== "later" && !act.refused);
     for (const [question, place] of Object.entries(data.questions)) {
@@ -320,6 +198,7 @@ const desk = {
     }
     this.batch = { ...data.batch, done: Math.min(data.batch.wanted, data.batch.done + unsent.length) };
     this.end = data.end && !unsent.length ? data.end : null;
+    if (this.end) this.ready = [];
     if (!this.current) this.advance();
     this.paint();
   },
@@ -360,8 +239,7 @@ const elements = (html) => {
   holder.innerHTML = html;
   return [...holder.content.children];
 };
-const entryOf = (form) => ({ pair: Number(form.dataset.pair), question: Number(form.dataset.question), form, judged: false });
-const labelOf = (button) => (button.querySelector("span:last-child") || button).textContent.trim() || button.value;
+const entryOf = (form) => ({ pair: Number(form.dataset.pair), question: Number(form.dataset.question), form });
 const draftKey = (pair) => `fairpool-draft:${root.dataset.user}:${pair}`;
 const duration = (seconds) =>
   seconds < 60 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
@@ -374,6 +252,8 @@ function notice(css, text) {
 }
 
 function markChosen(form, act) {
+  form.dataset.judged = "";
+  form.querySelector("[data-key=l]")?.remove();
   for (const button of form.querySelectorAll("button[name=act]")) {
     if (button.classList.contains("desk-grade")) button.setAttribute("aria-pressed", String(button.value === act));
   }
@@ -404,7 +284,7 @@ function settle(entry, moved, focus = "text") {
   const draft = storage.get(draftKey(entry.pair));
   if (draft !== null) {
     form.elements.note.value = draft;
-    form.elements.note.closest("details").open = true;
+    openNote(form, false);
   }
   showSpans(form);
   byId("highlight-form").elements.pair.value = entry.pair;
@@ -416,6 +296,12 @@ function settle(entry, moved, focus = "text") {
     window.scrollTo(0, 0);
     say(`Next: ${form.querySelector("h1").textContent}`);
   }
+}
+
+function openNote(form, focus) {
+  if (!form) return;
+  form.querySelector("[data-note]").classList.add("open");
+  if (focus) form.elements.note.focus();
 }
 
 function fillGiven(entry) {
@@ -442,7 +328,8 @@ function paintTray() {
   const unsent = outbox.list();
   const slow = unsent.filter((act) => act.refused || Date.now() - act.chosen > 1500 || outbox.state !== "sending");
   const troubled = outbox.state === "offline" || outbox.state === "signed-out";
-  trayBox.hidden = !troubled && !slow.length;
+  const shown = !trayBox.hidden && unsent.length; // it does not flicker between two tries
+  trayBox.hidden = !troubled && !slow.length && !shown;
   const heading = {
     offline: `The server cannot be reached. ${unsent.length ? "What you chose is kept here and sent again by itself." : ""}`,
     "signed-out": "You have been signed out. What you chose is kept here; sign in again to go on.",
@@ -482,53 +369,6 @@ function trayLine(act) {
   return line;
 }
 
-// ------------------------------------------------------------------------------------------------- marked evidence
-
-const charactersIn = (text) => [...text].length; // places are counted in characters, not in UTF-16 units
-
-function markEvidence(form) {
-  const selection = window.getSelection();
-  const range = selection.rangeCount ? selection.getRangeAt(0) : null;
-  const block = range && (range.startContainer.parentElement || range.startContainer).closest("[data-start]");
-  const words = range ? range.toString() : "";
-  if (!block || !form.contains(block) || !block.contains(range.endContainer) || !words.trim()) {
-    say("Select words in the text first, then mark them as evidence.");
-    return;
-  }
-  const before = document.createRange();
-  before.setStart(block, 0);
-  before.setEnd(range.startContainer, range.startOffset);
-  const start = Number(block.dataset.start) + charactersIn(before.toString());
-  const spans = JSON.parse(form.elements.spans.value);
-  spans.push({ start, end: start + charactersIn(words), text: words });
-  form.elements.spans.value = JSON.stringify(spans);
-  selection.removeAllRanges();
-  showSpans(form);
-  say("Marked as evidence.");
-}
-
-function showSpans(form) {
-  const spans = JSON.parse(form.elements.spans.value || "[]");
-  const list = form.querySelector("[data-spans]");
-  list.hidden = !spans.length;
-  list.replaceChildren(...spans.map((span, index) => {
-    const line = document.createElement("li");
-    const drop = document.createElement("button");
-    drop.type = "button";
-    drop.className = "btn btn-sm btn-link";
-    drop.textContent = "Unmark";
-    drop.addEventListener("click", () => {
-      form.elements.spans.value = JSON.stringify(spans.filter((_, other) => other !== index));
-      showSpans(form);
-    });
-    const quote = document.createElement("q");
-    quote.dir = "auto";
-    quote.textContent = span.text;
-    line.append(quote, " ", drop);
-    return line;
-  }));
-}
-
 // ------------------------------------------------------------------------------------------------------ the keys
 
 const fold = (name) => () => {
@@ -549,12 +389,8 @@ const keys = {
   f: fold("facts"),
   g: fold("given"),
   m: fold("markdown"),
-  n: () => {
-    const field = stage.querySelector("[name=note]");
-    if (!field) return;
-    field.closest("details").open = true;
-    field.focus();
-  },
+  n: press("[data-key=n]"),
+  o: press("[data-key=o]"),
 };
 
 function onKey(event) {
@@ -584,6 +420,7 @@ function onKey(event) {
 
 let leaving = false;
 const outbox = new Outbox(
+  `fairpool-act:${root.dataset.user}:${root.dataset.batch}:`,
   async (act) => {
     const fields = [...act.fields, ["key", act.key], ["chosen_ago", ((Date.now() - act.chosen) / 1000).toFixed(1)], ...desk.hands()];
     const answer = await post(act.url, fields);
@@ -594,7 +431,7 @@ const outbox = new Outbox(
     desk.take(answer.data);
     return "done";
   },
-  () => trayBox && queueMicrotask(paintTray),
+  () => queueMicrotask(paintTray),
 );
 
 document.addEventListener("submit", (event) => {
@@ -611,8 +448,14 @@ document.addEventListener("submit", (event) => {
 });
 document.addEventListener("keydown", onKey);
 document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-key=e]")) markEvidence(event.target.closest("form"));
-  if (event.target.closest("[data-key=n]")) setTimeout(() => stage.querySelector("[name=note]")?.focus());
+  if (event.target.closest("[data-key=e]")) say(markEvidence(event.target.closest("form")));
+  if (event.target.closest("[data-key=n]")) openNote(stage.querySelector("form.desk-pair"), true);
+  if (event.target.closest("[data-key=o]")) {
+    event.preventDefault();
+    desk.goOn();
+  }
+  // The second click of a double click: the button under it is already the next pair's.
+  if (event.detail > 1 && event.target.closest("[name=act]")) event.preventDefault();
   if (event.target.closest("#back") && desk.shown.length) {
     event.preventDefault();
     desk.back();
@@ -629,17 +472,12 @@ window.addEventListener("beforeunload", (event) => {
   if (!leaving && outbox.list().some((act) => !act.refused)) event.preventDefault();
 });
 
-let awaySince = Date.now();
+let asked = Date.now();
 setInterval(() => {
   const active = clock.tick();
-  const away = (Date.now() - awaySince) / 60000;
-  if (active) {
-    // Reading long is an act as well: it renews the lease every few minutes; and after a long pause we ask what is
-    // still ours.
-    if (away > 4) {
-      awaySince = Date.now();
-      if (desk.current) desk.fetchNext();
-    }
+  if (active && desk.current && Date.now() - asked > 240000) {
+    asked = Date.now();
+    desk.fetchNext(); // reading long is an act as well: it renews the lease
   }
   if (outbox.list().length) paintTray();
 }, 1000);
