@@ -20,15 +20,25 @@ class IntervalPicture(NamedTuple):
     ticks: tuple[tuple[float, str], ...]
 
 
-def interval_picture(low: float, high: float, mean: float, width: int = 600) -> IntervalPicture:
-    """Return the positions of an interval, zero always in the middle; the reach is a round number."""
-    reach = _round_up(max(abs(low), abs(high), abs(mean), 0.01))
+def interval_picture(
+    low: float, high: float, mean: float, width: int = 600, reach: float | None = None
+) -> IntervalPicture:
+    """Return the positions of an interval, zero always in the middle.
+
+    The `reach` is a round number that holds the interval, unless it is given so that several share one scale.
+    """
+    reach = reach or common_reach([(low, high)])
 
     def at(value: float) -> float:
         return round(width / 2 * (1 + value / reach), 1)
 
     ticks = tuple((at(part * reach), _signed(part * reach)) for part in (-1, -0.5, 0, 0.5, 1))
     return IntervalPicture(width, at(0), at(low), at(high), at(mean), ticks)
+
+
+def common_reach(intervals: Sequence[Sequence[float]]) -> float:
+    """Return a round number that is as far from zero as the farthest end of all the intervals."""
+    return _round_up(max((abs(end) for interval in intervals for end in interval), default=0.01))
 
 
 def _round_up(value: float) -> float:

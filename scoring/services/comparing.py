@@ -220,8 +220,10 @@ def config_of(run: Run) -> dict[str, Any]:
 
 def pool_membership(release: Release, run: Run) -> PoolMembership:
     """How deep the run was pooled for the release."""
-    depths = [item["k"] for item in release.provenance.get("runs", []) if item["run"] == run.name]
-    return PoolMembership(run.name, max(depths) if depths else None)
+    for item in release.provenance["runs"]:
+        if item["run_id"] == run.pk and item["pooled"]:
+            return PoolMembership(run.name, item["k"])
+    return PoolMembership(run.name, None)
 
 
 def _uses_holdout(known: Known, plan: Plan) -> bool:

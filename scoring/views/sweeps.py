@@ -12,7 +12,7 @@ from evalsets.models import EvalSet
 from pooling.models import Run
 from scoring.forms import SweepForm
 from scoring.models import Comparison
-from scoring.pictures import interval_picture
+from scoring.pictures import common_reach, interval_picture
 from scoring.resampling import holm
 from scoring.services.comparing import comparisons_so_far, holdout_uses
 from scoring.views.acting import act, initial
@@ -64,11 +64,12 @@ def _found(form: SweepForm | Any, baseline: Run, candidates: list[Run]) -> dict[
         key=lambda row: -row[1].document["b"]["raw"],
     )
     adjusted = holm([comparison.document["p"] for _, comparison in ranked])
+    reach = common_reach([comparison.document["interval"] for _, comparison in ranked])
     rows = []
     for (run, comparison), p in zip(ranked, adjusted, strict=True):
         document = comparison.document
         low, high = document["interval"]
-        picture = interval_picture(low, high, document["difference"], width=160)
+        picture = interval_picture(low, high, document["difference"], width=160, reach=reach)
         rows.append(
             {"run": run, "comparison": comparison, "document": document, "p_holm": p, "picture": picture}
         )

@@ -23,6 +23,30 @@
     return { table, headings, rows };
   }
 
+  // The names of lines in the order of their ends, pushed apart where they would touch, each joined to its line.
+  function labelLineEnds(chart, ctx) {
+    const ends = [];
+    chart.data.datasets.forEach((dataset, index) => {
+      let last = dataset.data.length - 1;
+      while (last >= 0 && dataset.data[last] === null) last -= 1;
+      if (last < 0) return;
+      const point = chart.getDatasetMeta(index).data[last];
+      ends.push({ text: dataset.label, colour: dataset.borderColor, x: point.x, y: point.y, at: point.y });
+    });
+    ends.sort((a, b) => a.y - b.y);
+    ends.forEach((end, i) => { if (i) end.at = Math.max(end.at, ends[i - 1].at + 15); });
+    const over = ends.length ? Math.max(0, ends.at(-1).at - chart.chartArea.bottom) : 0;
+    for (const end of ends) {
+      ctx.strokeStyle = end.colour;
+      ctx.lineWidth = 1;
+      ctx.beginPath();
+      ctx.moveTo(end.x + 4, end.y);
+      ctx.lineTo(end.x + 16, end.at - over);
+      ctx.stroke();
+      ctx.fillText(end.text, end.x + 20, end.at - over);
+    }
+  }
+
   // Labels stand at the ends of lines and bars, not in a legend.
   const directLabels = {
     id: "directLabels",
@@ -32,27 +56,19 @@
       ctx.fillStyle = colour("--bs-body-color");
       ctx.font = `12px ${colour("--bs-font-sans-serif")}`;
       ctx.textBaseline = "middle";
-      const taken = [];
-      chart.data.datasets.forEach((dataset, index) => {
-        const points = chart.getDatasetMeta(index).data;
-        if (options.kind === "lines") {
-          let last = dataset.data.length - 1;
-          while (last >= 0 && dataset.data[last] === null) last -= 1;
-          if (last < 0) return;
-          let y = points[last].y;
-          while (taken.some((other) => Math.abs(other - y) < 14)) y += 14;
-          taken.push(y);
-          ctx.fillText(dataset.label, points[last].x + 8, y);
-        } else {
-          points.forEach((bar, place) => {
+      if (options.kind === "lines") {
+        labelLineEnds(chart, ctx);
+      } else {
+        chart.data.datasets.forEach((dataset, index) => {
+          chart.getDatasetMeta(index).data.forEach((bar, place) => {
             const value = dataset.data[place];
             if (value === null) return;
             const number = options.counts ? String(value) : value.toFixed(4);
             const text = chart.data.datasets.length > 1 ? `${number} ${dataset.label}` : number;
             ctx.fillText(text, bar.x + 6, bar.y);
           });
-        }
-      });
+        });
+      }
       ctx.restore();
     },
   };
@@ -99,6 +115,8 @@
     const ticks = { color: text, font: { family: colour("--bs-font-sans-serif") } };
     const share = { ...ticks, callback: (value) => `${Math.round(value * 100)} %` };
     const isLines = kind === "lines";
+    const longest = Math.max(...found.rows.map((row) => row.label.length));
+    const room = isLines ? Math.min(260, 30 + 7 * longest) : 120;
     charts.set(figure, new window.Chart(figure.querySelector("canvas"), {
       type: isLines ? "line" : "bar",
       data: isLines ? lines(found) : bars(found),
@@ -107,7 +125,7 @@
         animation: false,
         maintainAspectRatio: false,
         indexAxis: isLines ? "x" : "y",
-        layout: { padding: { right: isLines ? 140 : 110 } },
+        layout: { padding: { right: room } },
         plugins: { legend: { display: false }, directLabels: { kind, counts } },
         scales: isLines
           ? {

@@ -214,7 +214,7 @@ def test_each_slice_has_its_own_n_and_warning() -> None:
         ("multi-source", 2, 1, 0),
         ("short", 2, 0, 1),
     ]
-    assert slices[0].warning == "only 2 questions: too few to say anything (below 50)"
+    assert slices[0].warning == "only 2 questions: few for any conclusion (below 50)"
     assert few_questions(120) == "120 questions: too few to see modest effects (below 300)"
     assert few_questions(300) == ""
 
