@@ -11,7 +11,8 @@ from evalsets.errors import Refused
 from evalsets.models import Chunk, EvalSet, User
 from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
-from labels.models import Release, ReleaseClass, ReleaseQuestion
+from labels.models import Release, ReleaseClass
+from labels.services.copying import copy_questions
 from labels.services.freezing import (
     ContentHash,
     Tally,
@@ -98,7 +99,7 @@ def _write(
         names = _names_of(chunk for frozen in batch for chunk in frozen.pooled_ids)
         for frozen in batch:
             content.add_question(frozen, names)
-        ReleaseQuestion.objects.bulk_create(batch)
+        copy_questions(batch)
         progress(tally.numbers["questions"], total, "Freezing questions")
     if not tally.numbers["labels"]:
         raise Refused(

@@ -183,7 +183,7 @@ def test_provenance_names_pools_runs_depth_coverage_and_birth(judged):
     coverage = [
         (run["run"], run["k"], run["returned"], run["unlabelled"]) for run in release.provenance["runs"]
     ]
-    assert coverage == [("old-1", 2, 3, 0), ("new-1", 2, 2, 1)]
+    assert coverage == [("new-1", 2, 2, 1), ("old-1", 2, 3, 0)]
     assert [pool["name"] for pool in release.provenance["pools"]] == ["first", "second"]
     assert rows(release)["q1"].pool == [
         {"system": "new", "run": "new-1", "stage": "candidates", "k": 2, "date": "2026-01-01"},
@@ -370,3 +370,28 @@ def test_the_command_prints_its_shape(judged, capsys):
         "skipped_only": 1,
         "classes": 0,
     }
+
+
+def test_ids_and_texts_of_any_characters_are_frozen_as_they_are(evalset):
+    names = [
+        '"quoted"',
+        "back\\slash",
+        "{a,b}",
+        "NULL",
+        "null",
+        " 007 ",
+        "c'1",
+        "ä\N{LINE SEPARATOR}ö",
+        "\\N",
+        "\\.",
+    ]
+    [question] = make_questions(
+        evalset, 'q"1"\\', text='Is "100\\%" {true}?\n\tYes', slices=['a,"b"', "NULL"]
+    )
+    for name in names:
+        judge(question, make_chunks(evalset, name)[0], 1)
+
+    row = publish_release(evalset=evalset, by=None).release.release_questions.get()
+
+    assert row.external_ids == sorted(names, key=str.encode)
+    assert (row.external_id, row.details) == (question.external_id, question.as_json())
