@@ -9,7 +9,6 @@ the release. A database of its own is made and dropped.
 from __future__ import annotations
 
 # ruff: noqa: E402 (Django is set up before its models are imported)
-
 import argparse
 import json
 import os
@@ -38,14 +37,16 @@ from labels.services.publishing import publish_release
 BAR = 2.0
 
 FILL = """
-INSERT INTO evalsets_question (evalset_id, external_id, text, narrative, slices, split, answerable, "group", scope, facts)
+INSERT INTO evalsets_question
+    (evalset_id, external_id, text, narrative, slices, split, answerable, "group", scope, facts)
 SELECT %(evalset)s, 'question-' || n, 'What is ' || n || '?', '', '{}', '', true, '', '', '[]'
 FROM generate_series(1, %(questions)s) n;
 INSERT INTO evalsets_chunk (evalset_id, external_id) SELECT %(evalset)s, 'handbook/chapter-' || n %% 97 || '#' || n
 FROM generate_series(1, %(labels)s) n;
-INSERT INTO judging_judgment (evalset_id, question_id, chunk_id, revision, assessor_id, kind, grade, reason, source, note,
-                              spans, facts, details)
-SELECT %(evalset)s, q.id, c.id, 1, %(assessor)s, 'grade', (q.id * 7 + c.id * 13) %% 4, '', 'import', '', '[]', '{}', '{}'
+INSERT INTO judging_judgment
+    (evalset_id, question_id, chunk_id, revision, assessor_id, kind, grade, reason, source, note, spans, facts, details)
+SELECT %(evalset)s, q.id, c.id, 1, %(assessor)s, 'grade', (q.id * 7 + c.id * 13) %% 4,
+       '', 'import', '', '[]', '{}', '{}'
 FROM evalsets_question q CROSS JOIN evalsets_chunk c;
 CREATE TABLE bare AS
 SELECT q.external_id AS question, 0 AS iteration, c.external_id AS chunk, j.grade
@@ -74,8 +75,9 @@ def main() -> None:
         print(json.dumps(result))
         return
     print(
-        f"{result['labels']:,} labels: export {result['export_seconds']:.2f} s, COPY TO {result['copy_seconds']:.2f} s, "
-        f"ratio {result['ratio']:.2f} (bar {BAR:g}); memory grew by {result['grown_megabytes']:.0f} MB while exporting; "
+        f"{result['labels']:,} labels: export {result['export_seconds']:.2f} s, "
+        f"COPY TO {result['copy_seconds']:.2f} s, ratio {result['ratio']:.2f} (bar {BAR:g}); "
+        f"memory grew by {result['grown_megabytes']:.0f} MB while exporting; "
         f"publishing took {result['publish_seconds']:.1f} s"
     )
 

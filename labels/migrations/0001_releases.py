@@ -8,113 +8,330 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('evalsets', '0002_append_only'),
+        ("evalsets", "0002_append_only"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Release',
+            name="Release",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('content_hash', models.CharField(help_text='SHA-256 over all that is frozen; not over number, notes, date and publisher.', max_length=64)),
-                ('notes', models.TextField(blank=True)),
-                ('scale', models.JSONField()),
-                ('threshold', models.PositiveSmallIntegerField()),
-                ('gain', models.CharField(max_length=12)),
-                ('settle_policy', models.CharField(max_length=10)),
-                ('include_models', models.BooleanField(default=False, help_text='Whether grades of outside judges count; if so, they are marked.')),
-                ('counts', models.JSONField(help_text='questions, labels, relevant, judgments, contested, skipped_only, classes, by_grade, …')),
-                ('provenance', models.JSONField(help_text='pools, runs with their coverage, born_from: see labels.services.provenance.')),
-                ('spaced_ids', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, help_text='IDs with white space, which TREC files cannot carry.', size=None)),
-                ('published_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('evalset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='releases', to='evalsets.evalset')),
-                ('published_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                (
+                    "content_hash",
+                    models.CharField(
+                        help_text="SHA-256 over all that is frozen; not over number, notes, date and publisher.",
+                        max_length=64,
+                    ),
+                ),
+                ("notes", models.TextField(blank=True)),
+                ("scale", models.JSONField()),
+                ("threshold", models.PositiveSmallIntegerField()),
+                ("gain", models.CharField(max_length=12)),
+                ("settle_policy", models.CharField(max_length=10)),
+                (
+                    "include_models",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Whether grades of outside judges count; if so, they are marked.",
+                    ),
+                ),
+                (
+                    "counts",
+                    models.JSONField(
+                        help_text="questions, labels, relevant, judgments, contested, skipped_only, classes, by_grade, …"
+                    ),
+                ),
+                (
+                    "provenance",
+                    models.JSONField(
+                        help_text="pools, runs with their coverage, born_from: see labels.services.provenance."
+                    ),
+                ),
+                (
+                    "spaced_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        default=list,
+                        help_text="IDs with white space, which TREC files cannot carry.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "published_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "evalset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="releases",
+                        to="evalsets.evalset",
+                    ),
+                ),
+                (
+                    "published_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-number'],
+                "ordering": ["-number"],
             },
         ),
         migrations.CreateModel(
-            name='ReleaseClass',
+            name="ReleaseClass",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(help_text="From 0, by the bytes of the representative's ID.")),
-                ('representative', models.CharField(db_collation='C', help_text='ID of its first member.', max_length=512)),
-                ('chunk_ids', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), help_text='Chunk.id of each member.', size=None)),
-                ('external_ids', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), help_text="The chunk's ID.", size=None)),
-                ('revisions', django.contrib.postgres.fields.ArrayField(base_field=models.SmallIntegerField(), help_text="The chunk's revision at that time.", size=None)),
-                ('release', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='release_classes', to='labels.release')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "number",
+                    models.PositiveIntegerField(help_text="From 0, by the bytes of the representative's ID."),
+                ),
+                (
+                    "representative",
+                    models.CharField(db_collation="C", help_text="ID of its first member.", max_length=512),
+                ),
+                (
+                    "chunk_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), help_text="Chunk.id of each member.", size=None
+                    ),
+                ),
+                (
+                    "external_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), help_text="The chunk's ID.", size=None
+                    ),
+                ),
+                (
+                    "revisions",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.SmallIntegerField(),
+                        help_text="The chunk's revision at that time.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "release",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="release_classes",
+                        to="labels.release",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['number'],
+                "ordering": ["number"],
             },
         ),
         migrations.CreateModel(
-            name='ReleaseQuestion',
+            name="ReleaseQuestion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField(help_text="From 0, by the bytes of the question's ID.")),
-                ('external_id', models.CharField(db_collation='C', max_length=512)),
-                ('details', models.JSONField(help_text='The question as Question.as_json gave it.')),
-                ('chunk_ids', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), help_text='Chunk.id of each label.', size=None)),
-                ('external_ids', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), help_text="The chunk's ID.", size=None)),
-                ('revisions', django.contrib.postgres.fields.ArrayField(base_field=models.SmallIntegerField(), help_text="The chunk's revision that was judged.", size=None)),
-                ('grades', django.contrib.postgres.fields.ArrayField(base_field=models.SmallIntegerField(), help_text='The label.', size=None)),
-                ('why', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), help_text='What the label settled by.', size=None)),
-                ('judgment_counts', django.contrib.postgres.fields.ArrayField(base_field=models.SmallIntegerField(), help_text='How many grades count for the pair.', size=None)),
-                ('model_chunk_ids', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, help_text='Chunks whose label counts a grade of an outside judge.', size=None)),
-                ('pooled_ids', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, help_text='Pooled by a sampling plan, not sampled, not labelled.', size=None)),
-                ('inclusion', django.contrib.postgres.fields.ArrayField(base_field=models.FloatField(), help_text='By label, the probability with which it was sampled; null where nothing was sampled.', null=True, size=None)),
-                ('unlabelled', models.JSONField(default=list, help_text='Contested and skipped-only pairs: [{chunk_id, id, revision, why, grades, skips}].')),
-                ('pool', models.JSONField(default=list, help_text='Runs that were pooled for it: [{system, run, stage, k, date}].')),
-                ('judgment_ids', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, help_text='All its judgments at that time, replaced ones too.', size=None)),
-                ('question', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='evalsets.question')),
-                ('release', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='release_questions', to='labels.release')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "position",
+                    models.PositiveIntegerField(help_text="From 0, by the bytes of the question's ID."),
+                ),
+                ("external_id", models.CharField(db_collation="C", max_length=512)),
+                ("details", models.JSONField(help_text="The question as Question.as_json gave it.")),
+                (
+                    "chunk_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), help_text="Chunk.id of each label.", size=None
+                    ),
+                ),
+                (
+                    "external_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), help_text="The chunk's ID.", size=None
+                    ),
+                ),
+                (
+                    "revisions",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.SmallIntegerField(),
+                        help_text="The chunk's revision that was judged.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "grades",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.SmallIntegerField(), help_text="The label.", size=None
+                    ),
+                ),
+                (
+                    "why",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), help_text="What the label settled by.", size=None
+                    ),
+                ),
+                (
+                    "judgment_counts",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.SmallIntegerField(),
+                        help_text="How many grades count for the pair.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "model_chunk_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(),
+                        default=list,
+                        help_text="Chunks whose label counts a grade of an outside judge.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "pooled_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(),
+                        default=list,
+                        help_text="Pooled by a sampling plan, not sampled, not labelled.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "inclusion",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.FloatField(),
+                        help_text="By label, the probability with which it was sampled; null where nothing was sampled.",
+                        null=True,
+                        size=None,
+                    ),
+                ),
+                (
+                    "unlabelled",
+                    models.JSONField(
+                        default=list,
+                        help_text="Contested and skipped-only pairs: [{chunk_id, id, revision, why, grades, skips}].",
+                    ),
+                ),
+                (
+                    "pool",
+                    models.JSONField(
+                        default=list,
+                        help_text="Runs that were pooled for it: [{system, run, stage, k, date}].",
+                    ),
+                ),
+                (
+                    "judgment_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(),
+                        default=list,
+                        help_text="All its judgments at that time, replaced ones too.",
+                        size=None,
+                    ),
+                ),
+                (
+                    "question",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="evalsets.question"
+                    ),
+                ),
+                (
+                    "release",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="release_questions",
+                        to="labels.release",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['position'],
+                "ordering": ["position"],
             },
         ),
         migrations.AddConstraint(
-            model_name='release',
-            constraint=models.UniqueConstraint(fields=('evalset', 'number'), name='release_number_twice'),
+            model_name="release",
+            constraint=models.UniqueConstraint(fields=("evalset", "number"), name="release_number_twice"),
         ),
         migrations.AddConstraint(
-            model_name='release',
-            constraint=models.CheckConstraint(condition=models.Q(('number__gte', 1)), name='release_number_below_one'),
+            model_name="release",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("number__gte", 1)), name="release_number_below_one"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='release',
-            constraint=models.CheckConstraint(condition=models.Q(('content_hash__regex', '^[0-9a-f]{64}$')), name='release_hash_malformed'),
+            model_name="release",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("content_hash__regex", "^[0-9a-f]{64}$")), name="release_hash_malformed"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='releaseclass',
-            constraint=models.UniqueConstraint(fields=('release', 'number'), name='release_class_number_twice'),
+            model_name="releaseclass",
+            constraint=models.UniqueConstraint(
+                fields=("release", "number"), name="release_class_number_twice"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='releaseclass',
-            constraint=models.CheckConstraint(condition=models.Q(('chunk_ids__len__gte', 2)), name='release_class_of_one'),
+            model_name="releaseclass",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("chunk_ids__len__gte", 2)), name="release_class_of_one"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='releaseclass',
-            constraint=models.CheckConstraint(condition=models.Q(('external_ids__len', models.F('chunk_ids__len')), ('revisions__len', models.F('chunk_ids__len'))), name='release_class_arrays_of_other_length'),
+            model_name="releaseclass",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("external_ids__len", models.F("chunk_ids__len")),
+                    ("revisions__len", models.F("chunk_ids__len")),
+                ),
+                name="release_class_arrays_of_other_length",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='releasequestion',
-            constraint=models.UniqueConstraint(fields=('release', 'question'), name='release_question_twice'),
+            model_name="releasequestion",
+            constraint=models.UniqueConstraint(fields=("release", "question"), name="release_question_twice"),
         ),
         migrations.AddConstraint(
-            model_name='releasequestion',
-            constraint=models.UniqueConstraint(fields=('release', 'position'), name='release_question_position_twice'),
+            model_name="releasequestion",
+            constraint=models.UniqueConstraint(
+                fields=("release", "position"), name="release_question_position_twice"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='releasequestion',
-            constraint=models.CheckConstraint(condition=models.Q(('chunk_ids', []), models.Q(('external_ids__len', models.F('chunk_ids__len')), ('grades__len', models.F('chunk_ids__len')), ('judgment_counts__len', models.F('chunk_ids__len')), ('revisions__len', models.F('chunk_ids__len')), ('why__len', models.F('chunk_ids__len'))), _connector='OR'), name='release_question_arrays_of_other_length'),
+            model_name="releasequestion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("chunk_ids", []),
+                    models.Q(
+                        ("external_ids__len", models.F("chunk_ids__len")),
+                        ("grades__len", models.F("chunk_ids__len")),
+                        ("judgment_counts__len", models.F("chunk_ids__len")),
+                        ("revisions__len", models.F("chunk_ids__len")),
+                        ("why__len", models.F("chunk_ids__len")),
+                    ),
+                    _connector="OR",
+                ),
+                name="release_question_arrays_of_other_length",
+            ),
         ),
     ]

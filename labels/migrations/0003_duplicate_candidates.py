@@ -6,30 +6,75 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('evalsets', '0002_append_only'),
-        ('labels', '0002_append_only'),
+        ("evalsets", "0002_append_only"),
+        ("labels", "0002_append_only"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='DuplicateCandidate',
+            name="DuplicateCandidate",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('first_revision', models.PositiveSmallIntegerField()),
-                ('second_revision', models.PositiveSmallIntegerField()),
-                ('similarity', models.FloatField(help_text='Jaccard of word shingles; 1 where equal after normalisation.')),
-                ('equal', models.BooleanField(help_text='Equal but for case, space and punctuation.')),
-                ('found_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('evalset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='duplicate_candidates', to='evalsets.evalset')),
-                ('first', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evalsets.chunk')),
-                ('second', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='evalsets.chunk')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("first_revision", models.PositiveSmallIntegerField()),
+                ("second_revision", models.PositiveSmallIntegerField()),
+                (
+                    "similarity",
+                    models.FloatField(
+                        help_text="Jaccard of word shingles; 1 where equal after normalisation."
+                    ),
+                ),
+                ("equal", models.BooleanField(help_text="Equal but for case, space and punctuation.")),
+                (
+                    "found_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "evalset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="duplicate_candidates",
+                        to="evalsets.evalset",
+                    ),
+                ),
+                (
+                    "first",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="evalsets.chunk"
+                    ),
+                ),
+                (
+                    "second",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="evalsets.chunk"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-equal', '-similarity', 'id'],
-                'indexes': [models.Index(fields=['evalset', '-equal', '-similarity', 'id'], name='candidate_likeliest_first')],
-                'constraints': [models.UniqueConstraint(fields=('first', 'second'), name='candidate_pair_twice'), models.CheckConstraint(condition=models.Q(('first__lt', models.F('second'))), name='candidate_chunks_out_of_order'), models.CheckConstraint(condition=models.Q(('similarity__gte', 0), ('similarity__lte', 1)), name='candidate_similarity_outside_0_1')],
+                "ordering": ["-equal", "-similarity", "id"],
+                "indexes": [
+                    models.Index(
+                        fields=["evalset", "-equal", "-similarity", "id"], name="candidate_likeliest_first"
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("first", "second"), name="candidate_pair_twice"),
+                    models.CheckConstraint(
+                        condition=models.Q(("first__lt", models.F("second"))),
+                        name="candidate_chunks_out_of_order",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("similarity__gte", 0), ("similarity__lte", 1)),
+                        name="candidate_similarity_outside_0_1",
+                    ),
+                ],
             },
         ),
     ]

@@ -15,7 +15,7 @@ from labels.models import ReleaseQuestion
 def copy_questions(rows: Iterable[ReleaseQuestion]) -> None:
     """Insert the unsaved rows."""
     fields = [field for field in ReleaseQuestion._meta.concrete_fields if not field.primary_key]
-    columns = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    columns = ", ".join(connection.ops.quote_name(field.attname) for field in fields)
     table = connection.ops.quote_name(ReleaseQuestion._meta.db_table)
     with (
         connection.wrap_database_errors,
