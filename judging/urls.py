@@ -1,7 +1,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from judging.views import desk, imports, pools
+from judging.views import batches, desk, imports, pools
 
 app_name = "judging"
 
@@ -17,6 +17,14 @@ urlpatterns: list[URLPattern] = [
     path("pools/<int:pk>/", pools.pool_detail, name="pool"),
     path("pools/<int:pk>/questions/<int:question_pk>/", pools.pool_question, name="pool-question"),
     path("pools/<int:pk>/remainder/", pools.pool_remainder_file, name="pool-remainder"),
+    path("batches/", batches.batch_list, name="batch-list"),
+    path("batches/new/", batches.batch_new, name="batch-new"),
+    path("batches/<int:pk>/", batches.batch_detail, name="batch"),
+    path("batches/<int:pk>/pause/", batches.batch_pause, name="batch-pause"),
+    path("batches/<int:pk>/resume/", batches.batch_resume, name="batch-resume"),
+    path("batches/<int:pk>/cancel/", batches.batch_cancel, name="batch-cancel"),
+    path("batches/<int:pk>/extend/", batches.batch_extend, name="batch-extend"),
+    path("batches/<int:pk>/reassign/", batches.batch_reassign, name="batch-reassign"),
     path("batches/<int:pk>/desk/", desk.desk, name="desk"),
     path("batches/<int:pk>/desk/next/", desk.desk_next, name="desk-next"),
     path("batches/<int:pk>/desk/save/", desk.desk_save, name="desk-save"),

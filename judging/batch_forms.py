@@ -1,0 +1,122 @@
+"""What a lead says of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.db.models import QuerySet
+
+from evalsets.models import EvalSet, Member, User
+from judging.models import Batch, BatchQuestion
+from pooling.models import Pool
+
+
+def may_judge(evalset: EvalSet) -> QuerySet[User]:
+    """The members who can be named for a batch, by name."""
+    roles = [Member.Role.LEAD, Member.Role.ASSESSOR]
+    return User.objects.filter(memberships__evalset=evalset, memberships__role__in=roles).order_by("username")
+
+
+class PeopleField(forms.ModelMultipleChoiceField):
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, user: User) -> str:
+        return user.username if str(user) == user.username else f"{user} ({user.username})"
+
+
+class BatchForm(forms.Form):
+    """A batch as a lead describes it."""
+
+    pool = forms.ModelChoiceField(
+        queryset=Pool.objects.none(), empty_label=None, help_text="What is left of it goes into the batch."
+    )
+    name = forms.CharField(
+        max_length=200, help_text="Assessors see it: name the content or the week, never a system."
+    )
+    assessors = PeopleField(
+        queryset=User.objects.none(), error_messages={"required": "Name at least one assessor."}
+    )
+    sharing = forms.ChoiceField(
+        label="Work is shared",
+        choices=Batch.Sharing.choices,
+        initial=Batch.Sharing.BY_QUESTION,
+        widget=forms.RadioSelect,
+    )
+    overlap = forms.IntegerField(
+        label="Independent judgments of an overlapping pair",
+        min_value=1,
+        max_value=50,
+        initial=2,
+        help_text="Overlap shows whether people agree. Nobody judges a pair twice.",
+    )
+    overlap_percent = forms.FloatField(
+        label="Share of pairs that overlap, in per cent",
+        min_value=0,
+        max_value=100,
+        initial=0,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+    due_on = forms.DateField(
+        label="Due on", required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    )
+    lease_minutes = forms.IntegerField(
+        label="Idle minutes until open work goes back",
+        min_value=1,
+        max_value=10_000,
+        initial=30,
+        help_text="What was judged stays judged; the rest goes to the others.",
+    )
+    instructions = forms.CharField(
+        required=False,
+        strip=True,
+        widget=forms.Textarea(attrs={"rows": 8}),
+        help_text="Markdown. With the scale it makes the rubric; each judgment records which version was on screen.",
+    )
+
+    def __init__(self, *args: Any, evalset: EvalSet, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["pool"].queryset = evalset.pools.all()  # type: ignore[attr-defined]
+        self.fields["assessors"].queryset = may_judge(evalset)  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not cleaned.get("overlap_percent"):
+            cleaned["overlap"] = 1
+        return cleaned
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `make_batch`, without who acts."""
+        settings = {**self.cleaned_data, "assessors": list(self.cleaned_data["assessors"])}
+        settings["overlap_share"] = settings.pop("overlap_percent") / 100
+        settings["sharing"] = Batch.Sharing(settings["sharing"])
+        return settings
+
+
+class ExtendForm(forms.Form):
+    """More assessors, another due date."""
+
+    assessors = PeopleField(label="Add assessors", queryset=User.objects.none(), required=False)
+    due_on = forms.DateField(
+        label="Due on", required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    )
+
+    def __init__(self, *args: Any, batch: Batch, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        others = may_judge(batch.evalset).exclude(assessors__batches=batch)
+        self.fields["assessors"].queryset = others  # type: ignore[attr-defined]
+        self.initial.setdefault("due_on", batch.due_on)
+
+
+class ReassignForm(forms.Form):
+    """Which questions go to whom; nobody named means whoever comes."""
+
+    questions = forms.ModelMultipleChoiceField(
+        queryset=BatchQuestion.objects.none(), error_messages={"required": "Tick the questions to reassign."}
+    )
+    to = forms.ModelChoiceField(queryset=None, required=False)
+
+    def __init__(self, *args: Any, batch: Batch, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["questions"].queryset = batch.batch_questions.all()  # type: ignore[attr-defined]
+        self.fields["to"].queryset = batch.assessors.all()  # type: ignore[attr-defined]

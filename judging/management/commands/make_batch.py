@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evalsets.commands import FairpoolCommand, find_evalset, find_user
+from evalsets.errors import BadInput
+from judging.models import Batch
+from judging.services.batches import make_batch
+from pooling.services.finding import find_pool
+
+
+class Command(FairpoolCommand):
+    help = "Hand what is left of a pool to named assessors as a batch."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("evalset", metavar="SLUG", help="The eval set.")
+        parser.add_argument("pool", metavar="POOL", help="The pool's name.")
+        parser.add_argument(
+            "--name", required=True, help="The batch's name. Assessors see it: name no system."
+        )
+        parser.add_argument(
+            "--assessor",
+            dest="assessors",
+            metavar="USER",
+            action="append",
+            required=True,
+            help="Somebody who judges in it. Give one for each.",
+        )
+        parser.add_argument(
+            "--overlap",
+            metavar="N:SHARE",
+            default="1:0",
+            help="N independent judgments for that share of the pairs, 0 to 1. Default: one for each pair.",
+        )
+        parser.add_argument(
+            "--sharing",
+            choices=Batch.Sharing.values,
+            default=Batch.Sharing.BY_QUESTION,
+            help="How the work is shared. Default: by-question.",
+        )
+        parser.add_argument("--due", metavar="YYYY-MM-DD", help="The day it is due on.")
+        parser.add_argument("--instructions", metavar="FILE", help="Markdown that goes into the rubric.")
+        parser.add_argument(
+            "--lease-minutes", type=int, default=30, help="Idle for so long, open work goes back."
+        )
+        parser.add_argument(
+            "--seed", type=int, help="Of the choice of overlapping pairs. Default: a random one."
+        )
+
+    def perform(self, **options: Any) -> dict[str, Any]:
+        evalset = find_evalset(options["evalset"])
+        overlap, share = _overlap(options["overlap"])
+        batch = make_batch(
+            pool=find_pool(evalset, options["pool"]),
+            name=options["name"],
+            by=None,
+            assessors=[find_user(name) for name in options["assessors"]],
+            sharing=Batch.Sharing(options["sharing"]),
+            overlap=overlap,
+            overlap_share=share,
+            due_on=_date(options["due"]),
+            instructions=_text_of(options["instructions"]),
+            lease_minutes=options["lease_minutes"],
+            seed=options["seed"],
+        )
+        counted = Batch.objects.with_progress().get(pk=batch.pk)
+        return {
+            "batch": batch.pk,
+            "name": batch.name,
+            "questions": counted.question_count,
+            "pairs": counted.pair_count,
+            "judgments": counted.wanted_count,
+            "assessors": options["assessors"],
+            "sharing": batch.sharing,
+            "seed": batch.seed,
+        }
+
+    def show(self, document: dict[str, Any]) -> None:
+        self.stdout.write(
+            f"Batch {document['name']}: {document['pairs']} pairs of {document['questions']} questions, "
+            f"{document['judgments']} judgments, for {', '.join(document['assessors'])}."
+        )
+
+
+def _overlap(text: str) -> tuple[int, float]:
+    number, _, share = text.partition(":")
+    try:
+        return int(number), float(share) if share else 1.0
+    except ValueError:
+        raise BadInput(f"--overlap is {text!r}; write it as N:SHARE, for example 2:0.1.") from None
+
+
+def _date(text: str | None) -> datetime.date | None:
+    if text is None:
+        return None
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"--due is {text!r}; write the day as YYYY-MM-DD.") from None
+
+
+def _text_of(name: str | None) -> str:
+    if name is None:
+        return ""
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"The instructions cannot be read: {error}") from None

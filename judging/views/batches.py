@@ -1,0 +1,224 @@
+"""Batches: the list, a new one, and the lead's view of one at work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from evalsets import access
+from evalsets.access import AuthedRequest
+from evalsets.errors import BadInput, Refused
+from evalsets.listing import page_of
+from evalsets.models import EvalSet, Member
+from judging import batch_reads
+from judging.batch_forms import BatchForm, ExtendForm, ReassignForm
+from judging.desk import my_open_batches
+from judging.models import Batch
+from judging.reading import markdown
+from judging.services import batches as services
+
+STATES = {
+    "open": "Open",
+    "paused": "Paused",
+    "done": "Done",
+    "cancelled": "Cancelled",
+}
+
+
+@require_GET
+@access.member
+def batch_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """All batches for leads and viewers; an assessor sees their own work and no pools."""
+    if request.role == Member.Role.ASSESSOR:
+        mine = [item for item in my_open_batches(request.user) if item.batch.evalset_id == evalset.pk]
+        return render(request, "judging/batch_mine.html", {"evalset": evalset, "work": mine})
+    batches = batch_reads.with_state(evalset.batches.with_progress())
+    query, state = request.GET.get("q", "").strip(), request.GET.get("state", "")
+    if query:
+        batches = batches.filter(name__icontains=query)
+    context = {
+        "evalset": evalset,
+        "page": page_of(request, _in_state(batches, state).select_related("pool")),
+        "q": query,
+        "state": state,
+        "states": STATES,
+        "has_pools": evalset.pools.exists(),
+    }
+    return render(request, "judging/batch_list.html", context)
+
+
+def _in_state(batches: QuerySet[Batch], state: str) -> QuerySet[Batch]:
+    if state == "open":
+        return batches.filter(cancelled_at__isnull=True, paused_at__isnull=True, has_open_pairs=True)
+    if state == "paused":
+        return batches.filter(cancelled_at__isnull=True, paused_at__isnull=False, has_open_pairs=True)
+    if state == "done":
+        return batches.filter(cancelled_at__isnull=True, has_open_pairs=False)
+    if state == "cancelled":
+        return batches.filter(cancelled_at__isnull=False)
+    return batches
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@access.lead
+def batch_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """Describe a batch; what it costs stands beside it and follows each change."""
+    if request.method != "POST":
+        form = _form_from_address(request.GET, evalset)
+        context = {"evalset": evalset, "form": form, "cost": _cost(form, request.GET, evalset)}
+        template = "judging/batch_new.html#cost" if request.htmx else "judging/batch_new.html"
+        return render(request, template, context)
+    form = BatchForm(request.POST, evalset=evalset)
+    if form.is_valid():
+        try:
+            batch = services.make_batch(by=request.user, **form.settings())
+        except BadInput as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, f"{batch} is with its assessors: {batch.pairs.count()} pairs.")
+            return redirect(batch)
+    context = {"evalset": evalset, "form": form, "cost": _cost(form, request.POST, evalset)}
+    return render(request, "judging/batch_new.html", context, status=422)
+
+
+def _form_from_address(address: QueryDict, evalset: EvalSet) -> BatchForm:
+    """A fresh form, filled with what the address says: `?pool=`, or all fields when the numbers are asked for anew."""
+    latest = evalset.rubrics.order_by("-version").first()
+    initial: dict[str, Any] = {"instructions": latest.instructions if latest else ""}
+    initial["pool"] = evalset.pools.values_list("pk", flat=True).first()
+    many = {"assessors"}
+    for name in BatchForm.base_fields:
+        if name in address:
+            initial[name] = address.getlist(name) if name in many else address[name]
+    return BatchForm(initial=initial, evalset=evalset)
+
+
+def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> batch_reads.Cost | None:
+    """The cost of what the fields say so far, as far as they can be read."""
+    asked = said.get("pool") or form.initial.get("pool")
+    pool = evalset.pools.filter(pk=asked).first() if str(asked or "").isdecimal() else None
+    if pool is None:
+        return None
+    share = _number(said.get("overlap_percent"), 0.0, most=100.0) / 100
+    overlap = int(_number(said.get("overlap"), 2.0, most=50.0)) if share else 1
+    people = len(set(said.getlist("assessors")))
+    return batch_reads.batch_cost(pool=pool, overlap=max(1, overlap), overlap_share=share, people=people)
+
+
+def _number(text: str | None, otherwise: float, *, most: float) -> float:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return otherwise
+    return min(max(number, 0.0), most) if number == number else otherwise
+
+
+@require_GET
+@access.reader
+def batch_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    batch = get_object_or_404(
+        Batch.objects.select_related("pool", "rubric", "evalset"), evalset=evalset, pk=pk
+    )
+    live = {
+        "evalset": evalset,
+        "batch": batch,
+        "figures": batch_reads.batch_figures(batch),
+        "assessors": batch_reads.assessor_rows(batch),
+        "grades": batch_reads.grade_counts(batch),
+        "skips": batch_reads.open_skips(batch)[:50],
+        "stuck": batch_reads.stuck_pairs(batch),
+    }
+    if request.htmx:
+        return render(request, "judging/batch_detail.html#live", live)
+    questions = batch_reads.question_rows(batch)
+    query = request.GET.get("q", "").strip()
+    if query:
+        questions = questions.filter(
+            Q(question__text__icontains=query) | Q(question__external_id__icontains=query)
+        )
+    context = {
+        **live,
+        "instructions": markdown(batch.rubric.instructions),
+        "page": page_of(request, questions),
+        "q": query,
+        "extend_form": ExtendForm(batch=batch),
+        "i_judge_here": batch.assessors.filter(user=request.user).exists(),
+    }
+    return render(request, "judging/batch_detail.html", context)
+
+
+def _act(request: AuthedRequest, evalset: EvalSet, pk: int, act: Callable[[Batch], str]) -> HttpResponse:
+    """Do something with a batch, say what became of it, and go back to its page."""
+    batch = get_object_or_404(Batch.objects.select_related("evalset"), evalset=evalset, pk=pk)
+    try:
+        messages.success(request, act(batch))
+    except (BadInput, Refused) as error:
+        messages.error(request, str(error))
+    return redirect(batch)
+
+
+@require_POST
+@access.lead
+def batch_pause(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    def act(batch: Batch) -> str:
+        services.pause_batch(batch=batch, by=request.user)
+        return f"{batch} is paused: nothing more is handed out. What is on screens now can still be sent."
+
+    return _act(request, evalset, pk, act)
+
+
+@require_POST
+@access.lead
+def batch_resume(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    def act(batch: Batch) -> str:
+        services.resume_batch(batch=batch, by=request.user)
+        return f"{batch} goes on."
+
+    return _act(request, evalset, pk, act)
+
+
+@require_POST
+@access.lead
+def batch_cancel(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    def act(batch: Batch) -> str:
+        services.cancel_batch(batch=batch, by=request.user)
+        return f"{batch} is cancelled. Its judgments stay; its open pairs are in the remainder again."
+
+    return _act(request, evalset, pk, act)
+
+
+@require_POST
+@access.lead
+def batch_extend(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    def act(batch: Batch) -> str:
+        form = ExtendForm(request.POST, batch=batch)
+        if not form.is_valid():
+            raise BadInput(" ".join(error for errors in form.errors.values() for error in errors))
+        people = list(form.cleaned_data["assessors"])
+        services.extend_batch(
+            batch=batch, by=request.user, assessors=people, due_on=form.cleaned_data["due_on"]
+        )
+        return f"{batch} is extended."
+
+    return _act(request, evalset, pk, act)
+
+
+@require_POST
+@access.lead
+def batch_reassign(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    def act(batch: Batch) -> str:
+        form = ReassignForm(request.POST, batch=batch)
+        if not form.is_valid():
+            raise BadInput(" ".join(error for errors in form.errors.values() for error in errors))
+        questions, to = list(form.cleaned_data["questions"]), form.cleaned_data["to"]
+        back = services.reassign_questions(batch=batch, by=request.user, to=to, questions=questions)
+        whom = str(to.user) if to else "whoever comes"
+        return f"{len(questions)} questions went to {whom}; {back} pairs that others held went back."
+
+    return _act(request, evalset, pk, act)
