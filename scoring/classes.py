@@ -95,6 +95,8 @@ class Truth(NamedTuple):
     ``grade`` is the highest grade among the unit's labelled, admissible chunks. ``stride`` is one more than
     the largest unit known; ``key`` is ``question * stride + unit``. ``first[q]:first[q + 1]`` are the rows
     of question q. ``pooled`` are the keys of pairs that were pooled but, by a sampling plan, not judged.
+    ``chance`` is each unit's chance to have been sampled (the highest of its labels'), None where all was
+    judged.
     """
 
     key: IntArray
@@ -105,6 +107,7 @@ class Truth(NamedTuple):
     stride: int
     groups: Groups
     pooled: IntArray
+    chance: FloatArray | None = None
 
     @property
     def questions(self) -> int:
@@ -124,6 +127,7 @@ def build_truth(
     documents: Groups | None = None,
     inadmissible: BoolArray | None = None,
     pooled: tuple[IntArray, IntArray] | None = None,
+    chance: FloatArray | None = None,
 ) -> Truth:
     """Return what is known of each unit.
 
@@ -131,6 +135,8 @@ def build_truth(
     its grade that of its best chunk, where every member of a class carries the class's grade. Labels marked
     in ``inadmissible`` (one flag a label) count as grade 0: such a chunk is judged, but cannot be evidence.
     ``pooled`` (question and chunk arrays) names pairs that were pooled and left unjudged on purpose.
+
+    ``chance`` (one a label, above 0, at most 1) is the probability with which the pair was sampled.
 
     Raises ValueError for a negative grade, a question number out of range, or a pair with two labels.
     """
@@ -143,7 +149,9 @@ def build_truth(
     if documents is None:
         unit, known = classes.of(chunk), classes
     else:
-        question, chunk, grade = _spread_over_classes(question, chunk, grade, classes)
+        chunk, label = _spread_over_classes(chunk, classes)
+        question, grade = question[label], grade[label]
+        chance = None if chance is None else chance[label]
         unit, known = documents.of(chunk), documents
     sampled_question, sampled_unit = _empty_pair() if pooled is None else (pooled[0], known.of(pooled[1]))
     stride = 1 + int(max(unit.max(initial=0), sampled_unit.max(initial=0)))
@@ -152,6 +160,8 @@ def build_truth(
     key, grade = key[order], grade[order]
     best = np.ones(len(key), dtype=bool)
     best[1:] = key[1:] != key[:-1]
+    if chance is not None:
+        chance = np.maximum.reduceat(chance[order], np.flatnonzero(best)) if len(key) else chance
     key, grade = key[best], grade[best]
     at_question = key // stride
     return Truth(
@@ -163,6 +173,7 @@ def build_truth(
         stride=stride,
         groups=known,
         pooled=np.setdiff1d(sampled_question * stride + sampled_unit, key),
+        chance=chance,
     )
 
 
@@ -183,22 +194,16 @@ def _check_labels(question: IntArray, chunk: IntArray, grade: IntArray, question
         raise ValueError(f"question {question[at]} and chunk {chunk[at]} have two labels; a pair has one")
 
 
-def _spread_over_classes(
-    question: IntArray, chunk: IntArray, grade: IntArray, classes: Groups
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the labels with one row for every member of a labelled class, each with its label's grade."""
+def _spread_over_classes(chunk: IntArray, classes: Groups) -> tuple[IntArray, IntArray]:
+    """Return the labels' chunks and all members of their classes, and for each the label that it comes from."""
     unit = classes.of(chunk)
     by_unit = np.argsort(classes.unit, kind="stable")
     sorted_unit = classes.unit[by_unit]
     low = np.searchsorted(sorted_unit, unit, side="left")
     high = np.searchsorted(sorted_unit, unit, side="right")
     members = [classes.chunk[by_unit[a:b]] for a, b in zip(low, high, strict=True) if b > a]
-    count = high - low
-    return (
-        np.concatenate([question, np.repeat(question, count)]),
-        np.concatenate([chunk, *members]) if members else chunk,
-        np.concatenate([grade, np.repeat(grade, count)]),
-    )
+    labels = np.arange(len(chunk))
+    return np.concatenate([chunk, *members]), np.concatenate([labels, np.repeat(labels, high - low)])
 
 
 def _empty_pair() -> tuple[IntArray, IntArray]:

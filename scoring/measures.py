@@ -24,9 +24,11 @@ _FAMILIES = {
     "RBP": ("RBP", "may"),
     "infAP": ("infAP", "never"),
 }
-_THRESHOLD_FREE = ("nDCG", "Judged")
+# Not known to ir_measures: nDCG inferred from a sampled pool. Read as nDCG is, under its own name.
+_INFERRED = "infNDCG"
+_THRESHOLD_FREE = ("nDCG", _INFERRED, "Judged")
 _KNOWN = (
-    "Recall@k, RR@k, P@k, Success@k, AP@k, nDCG@k, Judged@k, Bpref, RBP(p=0.8), infAP "
+    "Recall@k, RR@k, P@k, Success@k, AP@k, nDCG@k, Judged@k, Bpref, RBP(p=0.8), infAP, infNDCG@k "
     "and, without a cut-off, RR, AP, nDCG, Judged"
 )
 
@@ -60,13 +62,14 @@ class Measure(NamedTuple):
 def parse_measure(text: str) -> Measure:
     """Return the measure that ``text`` names. Raises MeasureError."""
     written = text.strip()
+    inferred = written.startswith(_INFERRED)
     try:
-        parsed = ir_measures.parse_measure("Bpref" if written == "bpref" else written)
+        parsed = ir_measures.parse_measure(written.replace(_INFERRED, "nDCG", 1).replace("bpref", "Bpref", 1))
     except (NameError, ValueError, SyntaxError, TypeError) as error:
         raise MeasureError(f"“{text}” is not a measure. {_what_is_right(written)}") from error
     if parsed.NAME not in _FAMILIES:
         raise MeasureError(f"“{text}” is not one of the measures computed here: {_KNOWN}.")
-    family, cutoff = _FAMILIES[parsed.NAME]
+    family, cutoff = (_INFERRED, "may") if inferred else _FAMILIES[parsed.NAME]
     return Measure(
         family=family,
         k=_cutoff(text, family, cutoff, parsed.params.get("cutoff")),

@@ -88,6 +88,7 @@ class Known:
             documents=self.documents,
             inadmissible=self.inadmissible_labels(),
             pooled=pooled if len(pooled[0]) else None,
+            chance=self.arrays.inclusion,
         )
 
 

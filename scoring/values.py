@@ -8,7 +8,8 @@ ids cannot occur, a class or document is counted once, and rankings of one lengt
 measures of a call see one map of gains: exponential gain is handed over as grades 2^grade - 1, with the
 threshold mapped alike, which moves no grade across the threshold.
 
-What the library lacks is computed here: the cut-off of RR@k, Judged@k, RBP and its residual.
+What the library lacks is computed here: the cut-off of RR@k, Judged@k, RBP and its residual; and, where a
+pool was sampled at several rates, which trec_eval's infAP does not know, in `scoring.inferred`.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import numpy as np
 import pytrec_eval
 
 from scoring.classes import FloatArray, Graded, Truth
+from scoring.inferred import inferred_ap, inferred_ndcg
 from scoring.measures import MAX_EXPONENTIAL_GRADE, Gain, Measure, gain_of
 from scoring.policies import count_unjudged
 
@@ -70,7 +72,7 @@ def question_values(
     """
     if threshold < 1:
         raise ValueError(f"threshold {threshold}: at a threshold below 1 everything judged would be relevant")
-    if not any(measure.family == "nDCG" for measure in measures):
+    if not any(measure.family in ("nDCG", "infNDCG") for measure in measures):
         gain = "linear"  # nothing else looks at gains, and grades of any height may then be scored
     _check_gain(truth, gain)
     values = np.zeros((len(graded.question), len(measures)))
@@ -80,6 +82,10 @@ def question_values(
             values[:, column] = rbp(graded, measure, threshold=measure.rel or threshold)
         elif measure.family == "Judged":
             values[:, column] = 1.0 - count_unjudged(returned, measure.k).rates
+        elif measure.family == "infNDCG":
+            values[:, column] = inferred_ndcg(truth, graded, k=measure.k, gain=gain)
+        elif measure.family == "infAP" and truth.chance is not None:
+            values[:, column] = inferred_ap(truth, graded, threshold=measure.rel or threshold)
         else:
             by_threshold.setdefault(measure.rel or threshold, []).append(column)
     positions = _Positions()

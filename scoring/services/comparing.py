@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,10 @@ from scoring.comparison import (
 )
 from scoring.measures import Measure
 from scoring.models import Comparison, ScoreResult, rate_beside
-from scoring.reading import Known, read_run
+from scoring.reading import Known
 from scoring.resampling import RESAMPLES, SEED, holm
 from scoring.scores import CODE_VERSION, Plan, Questions
-from scoring.services.scoring import Asked, Scored, digest, score_runs
+from scoring.services.scoring import Asked, Prepared, Scored, digest, score_prepared
 
 
 def compare_runs(
@@ -54,20 +55,17 @@ def compare_runs(
     """
     if run_a.pk == run_b.pk:
         raise BadInput(f"“{run_a.name}” cannot be compared with itself: name two runs.")
-    known_runs = [run_a, run_b]
+    prepared = Prepared(release, [run_a, run_b], asked)
+    _refuse(prepared, run_a, run_b)
     raw, condensed = (
-        score_runs(
-            release=release,
-            runs=known_runs,
-            asked=Asked(
-                asked.measures, asked.rules._replace(policy=policy), asked.unit, asked.split, asked.common
-            ),
+        score_prepared(
+            prepared,
+            asked=replace(asked, rules=asked.rules._replace(policy=policy)),
             by=by,
             progress=progress,
         )
         for policy in ("raw", "judged-only")
     )
-    _refuse(raw.known, run_a, run_b)
     if not len(raw.plan.scored):
         raise BadInput(
             f"No question could be scored on release {release.number}: none has a label at "
@@ -76,14 +74,12 @@ def compare_runs(
     return [_compare(release, raw, condensed, measure, asked, seed, by) for measure in asked.measures]
 
 
-def _refuse(known: Known, run_a: Run, run_b: Run) -> None:
-    if run_a.content_hash != run_b.content_hash and all(
-        run.rankings.exclude(chunk_ids=[]).exists() for run in (run_a, run_b)
-    ):
-        return
+def _refuse(prepared: Prepared, run_a: Run, run_b: Run) -> None:
+    """Raise BadInput where a run did not run."""
     try:
-        a, b = (read_run(run, known).rankings for run in (run_a, run_b))
-        refuse_if_not_run(run_a.name, a, run_b.name, b)
+        refuse_if_not_run(
+            run_a.name, prepared.load(run_a).rankings, run_b.name, prepared.load(run_b).rankings
+        )
     except ComparisonRefused as error:
         raise BadInput(f"Not compared: {error}.") from None
 

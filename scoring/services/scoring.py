@@ -84,6 +84,33 @@ class Scored:
     plan: Plan
 
 
+class Prepared:
+    """A release, the runs to score on it, and the questions on which; `load` reads a run when it is wanted.
+
+    A few runs stay in memory, since a comparison wants them under two policies; of many, one at a time does.
+    """
+
+    KEPT = 2
+
+    def __init__(self, release: Release, runs: Sequence[Run], asked: Asked) -> None:
+        if not runs:
+            raise BadInput("Name at least one run to score.")
+        self.runs = list(runs)
+        self.known = read_known(release)
+        self._loaded: dict[int, LoadedRun] = {}
+        if asked.unit == Unit.DOCUMENT:
+            self._loaded = {run.pk: read_run(run, self.known) for run in runs}
+            by_document(self.known, list(self._loaded.values()))
+        self.truth = self.known.truth()
+        self.plan = plan_for(self.known, self.truth, runs, asked)
+
+    def load(self, run: Run) -> LoadedRun:
+        loaded = self._loaded.get(run.pk) or read_run(run, self.known)
+        if len(self.runs) <= self.KEPT:
+            self._loaded[run.pk] = loaded
+        return loaded
+
+
 def score_runs(
     *,
     release: Release,
@@ -97,23 +124,22 @@ def score_runs(
     BadInput, with a report, where a run has no ranking for a question to be scored (unless the common
     questions are asked for), and under the strict policy where a returned chunk is unjudged.
     """
-    if not runs:
-        raise BadInput("Name at least one run to score.")
-    known = read_known(release)
-    loaded: dict[int, LoadedRun] = {}
-    if asked.unit == Unit.DOCUMENT:
-        loaded = {run.pk: read_run(run, known) for run in runs}
-        by_document(known, list(loaded.values()))
-    truth = known.truth()
-    plan = plan_for(known, truth, runs, asked)
+    return score_prepared(Prepared(release, runs, asked), asked=asked, by=by, progress=progress)
+
+
+def score_prepared(
+    prepared: Prepared, *, asked: Asked, by: User | None = None, progress: Progress = silent
+) -> Scored:
+    """Score what has been prepared; `asked` may differ from what it was prepared for in its policy alone."""
+    known, plan, runs = prepared.known, prepared.plan, prepared.runs
     results = []
     for done, run in enumerate(runs):
         progress(done, len(runs), f"Scoring {run.name}")
         key = _key(known, run, asked, plan)
         result = ScoreResult.objects.filter(key=key).select_related("run__system", "release").first()
         if result is None:
-            document = _score(known, truth, loaded.get(run.pk) or read_run(run, known), asked, plan)
-            result = _store(release, run, asked, key, document, by)
+            document = _score(known, prepared.truth, prepared.load(run), asked, plan)
+            result = _store(known.release, run, asked, key, document, by)
         results.append(result)
     progress(len(runs), len(runs), "Done")
     return Scored(results, known, plan)

@@ -226,6 +226,27 @@ def test_facts_and_abstention_have_numbers_of_their_own(evalset) -> None:
     assert row["skipped"][0]["why"].startswith("unanswerable")
 
 
+def test_a_sampled_pool_is_scored_by_the_chances_of_its_pairs(evalset) -> None:
+    release_labels(evalset, {"q": {"a": 1, "b": 0, "c": 1}})
+    chunks = {chunk.external_id: chunk.pk for chunk in [*Chunk.objects.all(), *make_chunks(evalset, "s")]}
+    pool = Pool.objects.create(
+        evalset=evalset, name="p", strategy="depth", seed=1, specification_hash="0" * 64
+    )
+    pool.pool_questions.create(
+        question=Question.objects.get(external_id="q"),
+        chunk_ids=[chunks["a"], chunks["b"], chunks["c"]],
+        return_counts=[0, 0, 0],
+        returned_by=[],
+        returned_rank=[],
+        inclusion=[1.0, 1.0, 0.5],
+        unsampled_ids=[chunks["s"]],
+    )
+    release = release_labels(evalset, {"other": {"z": 0}})
+    run = make_run(evalset, "r", {"q": ["a", "b", "s", "c"]})
+    row = scores_of(release, run, measures=["infAP"])["runs"][0]
+    assert row["measures"]["infAP"] == pytest.approx((1 + 2 * (1 + 1) / 4) / 3)
+
+
 def test_what_is_read_equals_the_rows(worked) -> None:
     release, a, _ = worked
     known = read_known(release)
