@@ -222,3 +222,57 @@ class DuplicateCandidate(models.Model):
             | Q(equal=self.equal, similarity=self.similarity, id__gt=self.pk)
         )
         return DuplicateCandidate.objects.filter(after, evalset=self.evalset_id).open().first()
+
+
+class TextMapping(models.Model):
+    """A new text that stands where an old, judged one stood: where its labels may be carried to.
+
+    The old text is a revision of the same chunk, or a chunk of an earlier import. Undecided until a person says
+    whether the labels that no rule carries come along.
+    """
+
+    class Method(models.TextChoices):
+        REVISION = "revision", "a new text of the same chunk"
+        SPAN = "span", "the same place in the parent document"
+        TEXT = "text", "a similar text"
+
+    evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="text_mappings")
+    old_chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="+")
+    old_revision = models.PositiveSmallIntegerField()
+    new_chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="+")
+    new_revision = models.PositiveSmallIntegerField()
+    method = models.CharField(max_length=10, choices=Method)
+    share = models.FloatField(
+        help_text="How much the two have in common, 0 to 1: characters, or word shingles."
+    )
+    found_at = models.DateTimeField(db_default=Now(), editable=False)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        ordering = ["-share", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["old_chunk", "old_revision", "new_chunk", "new_revision"], name="mapping_twice"
+            ),
+            models.CheckConstraint(condition=Q(share__gte=0, share__lte=1), name="mapping_share_outside_0_1"),
+            models.CheckConstraint(
+                condition=~Q(old_chunk=F("new_chunk")) | Q(old_revision__lt=F("new_revision")),
+                name="mapping_of_a_text_to_itself",
+            ),
+            models.CheckConstraint(
+                condition=Q(decided_at__isnull=True, decided_by__isnull=True)
+                | Q(decided_at__isnull=False, decided_by__isnull=False),
+                name="mapping_decided_by_nobody",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.old_chunk_id} to {self.new_chunk_id}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("labels:mapping", args=[self.evalset.slug, self.pk])
+
+    def next_undecided(self) -> TextMapping | None:
+        after = Q(share__lt=self.share) | Q(share=self.share, id__gt=self.pk)
+        return TextMapping.objects.filter(after, evalset=self.evalset_id, decided_at__isnull=True).first()

@@ -6,7 +6,9 @@ from django.urls import reverse
 from evalsets.models import Job
 from evalsets.progress import Progress
 from evalsets.services.jobs import JobOutcome, run_job
+from labels.services.carrying import carry_by_rule
 from labels.services.duplicates import find_duplicates, join_equal
+from labels.services.mapping import find_mappings
 from labels.services.publishing import publish_release
 
 
@@ -35,5 +37,23 @@ def join_equal_job(job_id: int) -> None:
     def work(job: Job, progress: Progress) -> JobOutcome:
         joined = join_equal(evalset=job.evalset, by=job.created_by, progress=progress)
         return JobOutcome(joined._asdict(), reverse("labels:duplicate-list", args=[job.evalset.slug]))
+
+    run_job(job_id, work)
+
+
+@shared_task(name="labels.find_mappings")
+def find_mappings_job(job_id: int) -> None:
+    def work(job: Job, progress: Progress) -> JobOutcome:
+        found = find_mappings(evalset=job.evalset, by=job.created_by, progress=progress)
+        return JobOutcome(found._asdict(), reverse("labels:mapping-list", args=[job.evalset.slug]))
+
+    run_job(job_id, work)
+
+
+@shared_task(name="labels.carry_by_rule")
+def carry_by_rule_job(job_id: int) -> None:
+    def work(job: Job, progress: Progress) -> JobOutcome:
+        carried = carry_by_rule(evalset=job.evalset, by=job.created_by, progress=progress)
+        return JobOutcome(carried._asdict(), reverse("labels:mapping-list", args=[job.evalset.slug]))
 
     run_job(job_id, work)

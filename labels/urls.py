@@ -1,7 +1,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from labels.views import chunks, contested, duplicates, questions, releases, systems
+from labels.views import chunks, contested, duplicates, mappings, questions, releases, systems
 
 app_name = "labels"
 
@@ -24,6 +24,11 @@ urlpatterns: list[URLPattern] = [
     path("duplicates/<int:pk>/verdict/", duplicates.duplicate_verdict, name="duplicate-verdict"),
     path("verdicts/<int:pk>/take-back/", duplicates.verdict_take_back, name="verdict-take-back"),
     path("classes/<int:pk>/", duplicates.class_detail, name="class"),
+    path("mappings/", mappings.mapping_list, name="mapping-list"),
+    path("mappings/find/", mappings.mapping_find, name="mapping-find"),
+    path("mappings/carry/", mappings.mapping_carry, name="mapping-carry"),
+    path("mappings/<int:pk>/", mappings.mapping_detail, name="mapping"),
+    path("mappings/<int:pk>/decide/", mappings.mapping_decide, name="mapping-decide"),
     path("releases/", releases.release_list, name="release-list"),
     path("releases/new/", releases.release_new, name="release-new"),
     path("releases/difference/", releases.release_difference, name="release-difference"),
