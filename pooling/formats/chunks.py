@@ -19,7 +19,8 @@ from .sniffing import Sniff, sniff
 class ChunkRecord:
     """One chunk as the file has it; what the file leaves out has its neutral value.
 
-    `doc_id` is the parent document; `start` and `end` the span of characters in it.
+    `doc_id` is the parent document; `start` and `end` the span of characters in it; `given` names the fields
+    that the file has.
     """
 
     id: str
@@ -34,6 +35,7 @@ class ChunkRecord:
     effective_to: date | None = None
     scope: str = ""
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
+    given: frozenset[str] = field(default=frozenset(), compare=False)
     line: int = field(default=0, compare=False)
 
 
@@ -99,6 +101,7 @@ def raw_chunks(source: Source, sniffed: Sniff, findings: Findings) -> Iterator[R
 
 
 def chunk(raw: Raw, findings: Findings) -> ChunkRecord | None:
+    lift_own_fields(raw.fields)
     take = FieldReader(raw, findings)
     record = ChunkRecord(
         id=take.identifier("id"),
@@ -113,6 +116,7 @@ def chunk(raw: Raw, findings: Findings) -> ChunkRecord | None:
         effective_to=take.day("effective_to"),
         scope=take.text("scope"),
         metadata=take.mapping("metadata"),
+        given=frozenset(raw.fields),
         line=raw.line,
     )
     if not take.good:
@@ -128,6 +132,16 @@ def chunk(raw: Raw, findings: Findings) -> ChunkRecord | None:
             "empty-text", line=raw.line, field=record.id, expected="a text that can be judged"
         )
     return record if take.good else None
+
+
+def lift_own_fields(fields: dict[str, Any]) -> None:
+    """BEIR keeps everything beside title and text in the metadata; parent and address have fields of their own."""
+    metadata = fields.get("metadata")
+    if isinstance(metadata, dict):
+        own = {name: metadata[name] for name in ("doc_id", "url") if isinstance(metadata.get(name), str)}
+        if own:
+            rest = {name: value for name, value in metadata.items() if name not in own}
+            fields.update({**own, **fields, "metadata": rest})
 
 
 def same_id_fault(

@@ -17,6 +17,7 @@ from .sniffing import Sniff, sniff
 from .topics import topic_records
 
 SPLITS = ("dev", "holdout")
+OWN_FIELDS = {"narrative", "slices", "split", "answerable", "group", "scope", "effective_date", "facts"}
 
 
 class Fact(NamedTuple):
@@ -26,7 +27,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """One question as the file has it; what the file leaves out has its neutral value."""
+    """One question as the file has it; what the file leaves out has its neutral value. `given` names the rest."""
 
     id: str
     text: str
@@ -39,6 +40,7 @@ class QuestionRecord:
     effective_date: date | None = None
     facts: tuple[Fact, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)
+    given: frozenset[str] = field(default=frozenset(), compare=False)
     line: int = field(default=0, compare=False)
 
 
@@ -106,6 +108,7 @@ def with_ids(records: Iterator[Raw], findings: Findings) -> Iterator[Raw]:
 
 
 def question(raw: Raw, findings: Findings) -> QuestionRecord | None:
+    lift_own_fields(raw.fields)
     take = FieldReader(raw, findings)
     record = QuestionRecord(
         id=take.identifier("id"),
@@ -119,6 +122,7 @@ def question(raw: Raw, findings: Findings) -> QuestionRecord | None:
         effective_date=take.day("effective_date"),
         facts=facts(take),
         metadata=take.mapping("metadata"),
+        given=frozenset(raw.fields),
         line=raw.line,
     )
     if record.split and record.split not in SPLITS:
@@ -126,6 +130,15 @@ def question(raw: Raw, findings: Findings) -> QuestionRecord | None:
     if take.good and not record.text.strip():
         take.wrong("empty-text", "text", record.text, "the question's text")
     return record if take.good else None
+
+
+def lift_own_fields(fields: dict[str, Any]) -> None:
+    """Our BEIR export keeps a question's fields in its metadata; taken back in, they are the question's again."""
+    metadata = fields.get("metadata")
+    if isinstance(metadata, dict) and metadata.keys() >= OWN_FIELDS:
+        own = {name: metadata[name] for name in OWN_FIELDS}
+        rest = {name: value for name, value in metadata.items() if name not in OWN_FIELDS}
+        fields.update({**own, **fields, "metadata": rest})
 
 
 def slices(take: FieldReader) -> tuple[str, ...]:
