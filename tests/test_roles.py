@@ -6,6 +6,11 @@ import pytest
 from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 
+from evalsets.services.jobs import start_job
+from judging.services.batches import make_batch
+from pooling.services.pools import build_pool
+from tests.conftest import make_chunks, make_questions, make_run
+
 # Inside an eval set: address name -> (method, roles that may open it). A lead may do all that is listed here.
 LEAD, READER, ASSESSOR, MEMBER = (
     {"lead"},
@@ -25,6 +30,30 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "evalsets:job-cancel": ("post", LEAD),
     "evalsets:job-retry": ("post", LEAD),
     "evalsets:audit": ("get", LEAD),
+    "judging:import": ("get", LEAD),
+    "judging:import-start": ("post", LEAD),
+    "judging:import-report": ("get", LEAD),
+    "judging:import-recheck": ("post", LEAD),
+    "judging:import-write": ("post", LEAD),
+    "judging:pool-list": ("get", READER),
+    "judging:pool-new": ("get", LEAD),
+    "judging:pool-mend": ("post", LEAD),
+    "judging:pool": ("get", READER),
+    "judging:pool-question": ("get", READER),
+    "judging:pool-remainder": ("get", LEAD),
+    "judging:batch-list": ("get", MEMBER),
+    "judging:batch-new": ("get", LEAD),
+    "judging:batch": ("get", READER),
+    "judging:batch-pause": ("post", LEAD),
+    "judging:batch-resume": ("post", LEAD),
+    "judging:batch-cancel": ("post", LEAD),
+    "judging:batch-extend": ("post", LEAD),
+    "judging:batch-reassign": ("post", LEAD),
+    "judging:desk": ("get", ASSESSOR),
+    "judging:desk-next": ("post", ASSESSOR),
+    "judging:desk-save": ("post", ASSESSOR),
+    "judging:desk-stop": ("post", ASSESSOR),
+    "judging:desk-highlight": ("post", ASSESSOR),
     "labels:question-list": ("get", READER),
     "labels:question": ("get", READER),
     "labels:chunk-list": ("get", READER),
@@ -34,12 +63,21 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "labels:system-family": ("post", LEAD),
     "labels:run": ("get", READER),
     "labels:ranking": ("get", READER),
-    "judging:pool-list": ("get", READER),
-    "judging:pool-new": ("get", LEAD),
-    "judging:pool-mend": ("post", LEAD),
-    "judging:pool": ("get", READER),
-    "judging:pool-question": ("get", READER),
-    "judging:pool-remainder": ("get", LEAD),
+    "labels:run-file": ("get", READER),
+    "labels:contested": ("get", READER),
+    "labels:duplicate-list": ("get", LEAD),
+    "labels:duplicate-find": ("post", LEAD),
+    "labels:duplicate-join-equal": ("post", LEAD),
+    "labels:duplicate": ("get", LEAD),
+    "labels:duplicate-verdict": ("post", LEAD),
+    "labels:verdict-take-back": ("post", LEAD),
+    "labels:class": ("get", READER),
+    "labels:release-list": ("get", MEMBER),
+    "labels:release-new": ("get", LEAD),
+    "labels:release-difference": ("get", READER),
+    "labels:release": ("get", MEMBER),
+    "labels:release-unlabelled": ("get", READER),
+    "labels:release-file": ("get", READER),
     "scoring:score-list": ("get", READER),
     "scoring:score-new": ("post", LEAD),
     "scoring:score": ("get", READER),
@@ -130,3 +168,44 @@ def test_an_unknown_eval_set_and_a_foreign_one_look_alike(mallory, evalset, clie
     foreign, unknown = client.get("/e/handbook/"), client.get("/e/no-such-set/")
     assert (foreign.status_code, unknown.status_code) == (404, 404)
     assert foreign.content == unknown.content
+
+
+@pytest.fixture
+def things(evalset, alice, carol) -> dict[str, int]:
+    """One of everything in Carol's eval set: the kind of thing -> its ID."""
+    [question] = make_questions(evalset, "q1")
+    [chunk] = make_chunks(evalset, "c1")
+    run = make_run(evalset, "bm25", {"q1": ["c1"]})
+    pool, _ = build_pool(evalset=evalset, name="pool", runs=[(run, 10)], by=carol)
+    batch = make_batch(pool=pool, name="batch", by=carol, assessors=[alice])
+    job = start_job(evalset=evalset, task="none", title="A job", by=carol)
+    return {
+        "labels:question": question.pk,
+        "labels:chunk": chunk.pk,
+        "labels:system": run.system_id,
+        "labels:system-family": run.system_id,
+        "labels:run": run.pk,
+        "labels:run-file": run.pk,
+        "judging:pool": pool.pk,
+        "judging:pool-remainder": pool.pk,
+        "judging:batch": batch.pk,
+        "judging:batch-pause": batch.pk,
+        "judging:batch-cancel": batch.pk,
+        "judging:desk": batch.pk,
+        "judging:desk-next": batch.pk,
+        "evalsets:job": job.pk,
+        "evalsets:job-cancel": job.pk,
+        "evalsets:member-remove": evalset.members.get(user=alice).pk,
+    }
+
+
+def test_ids_of_another_eval_set_are_not_there(things, mallory, carol, client_for) -> None:
+    stranger, lead = client_for(mallory), client_for(carol)
+    found = {}
+    for name, pk in things.items():
+        method = MATRIX[name][0]
+        found[name] = getattr(stranger, method)(reverse(name, args=["elsewhere", pk])).status_code
+    assert found == dict.fromkeys(things, 404)
+    for name, pk in things.items():
+        if MATRIX[name][0] == "get" and name != "judging:desk":
+            assert lead.get(reverse(name, args=["handbook", pk])).status_code == 200, name

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms, template
 from django.forms import BoundField
 from django.template import Context
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from evalsets.models import EvalSet, Member
@@ -92,10 +92,7 @@ def evalset_nav(context: Context) -> dict[str, Any]:
     for url_name, label, roles in SECTIONS:
         if request.role not in roles:
             continue
-        try:
-            url = reverse(url_name, args=[evalset.slug])
-        except NoReverseMatch:
-            continue
+        url = reverse(url_name, args=[evalset.slug])
         here = request.path == url if url_name == "evalset-home" else request.path.startswith(url)
         links.append({"url": url, "label": label, "here": here})
     return {"links": links}
