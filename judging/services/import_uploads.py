@@ -12,12 +12,12 @@ from typing import Any
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.urls import reverse
-from pooling.services.importing import import_chunks, import_questions, import_run
 
 from evalsets.models import EvalSet, Job, Upload, User
 from evalsets.progress import Progress
 from evalsets.services.jobs import JobOutcome, start_job
 from judging.services.import_qrels import import_qrels, import_verdicts
+from pooling.services.importing import import_chunks, import_questions, import_run
 
 IMPORTERS: dict[str, Callable[..., Any]] = {
     "questions": import_questions,
