@@ -8,7 +8,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from evalsets.models import EvalSet, Member, User
-from judging.models import Batch, BatchQuestion
+from judging.models import Assessor, Batch, BatchQuestion
 from pooling.models import Pool
 
 
@@ -114,7 +114,7 @@ class ReassignForm(forms.Form):
     questions = forms.ModelMultipleChoiceField(
         queryset=BatchQuestion.objects.none(), error_messages={"required": "Tick the questions to reassign."}
     )
-    to = forms.ModelChoiceField(queryset=None, required=False)
+    to = forms.ModelChoiceField(queryset=Assessor.objects.none(), required=False)
 
     def __init__(self, *args: Any, batch: Batch, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

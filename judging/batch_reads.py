@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Aggregate, Count, Exists, FloatField, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Aggregate, Count, FloatField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from judging.desk import with_opening
 from judging.models import Assessor, Batch, BatchPair, BatchQuestion, Judgment, Task
 from judging.services.pools import measure_pool, seconds_per_judgment
 from pooling.models import Pool
 
-# Pace is counted over so many minutes back: long enough to be steady, short enough to be now.
-PACE_MINUTES = 60
+# Pace is counted over so many minutes back: long enough to be steady, short enough to be now. From judgments of a
+# shorter span than the least, nothing is foretold.
+PACE_MINUTES, PACE_LEAST = 60, 5
 
 NO_SKIP = ~Q(kind=Judgment.Kind.SKIP)
 COUNTS = NO_SKIP & Q(details__extra__isnull=True)
@@ -42,6 +45,7 @@ class BatchFigures:
     skipped: int
     cannot_judge: int
     judged_lately: int
+    seconds_lately: float
     median_seconds: float | None
     seconds_per_judgment: float
 
@@ -50,18 +54,19 @@ class BatchFigures:
         return self.wanted - self.done
 
     @property
-    def per_hour(self) -> float:
-        return self.judged_lately * 60 / PACE_MINUTES
-
-    @property
     def work_left(self) -> float:
         """Seconds of judging that are left, whoever does it."""
         return self.left * self.seconds_per_judgment
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until the batch is done if the last hour's pace is kept; None while nobody judges."""
-        return self.left * 3600 / self.per_hour if self.judged_lately else None
+        """Seconds until the batch is done if the pace since the first judgment of the last hour is kept.
+
+        None while nobody judges, and for the first minutes.
+        """
+        if self.seconds_lately < PACE_LEAST * 60:
+            return None
+        return self.left * self.seconds_lately / self.judged_lately
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,7 @@ def batch_figures(batch: Batch) -> BatchFigures:
         extra=Count("pk", filter=NO_SKIP & Q(details__extra__isnull=False)),
         cannot_judge=Count("pk", filter=Q(kind=Judgment.Kind.CANNOT_JUDGE)),
         lately=Count("pk", filter=COUNTS & Q(judged_at__gt=lately)),
+        since=Min("judged_at", filter=COUNTS & Q(judged_at__gt=lately)),
         median=Median("seconds"),
     )
     return BatchFigures(
@@ -151,6 +157,7 @@ def batch_figures(batch: Batch) -> BatchFigures:
         skipped=open_skips(batch).count(),
         cannot_judge=said["cannot_judge"],
         judged_lately=said["lately"],
+        seconds_lately=(timezone.now() - said["since"]).total_seconds() if said["since"] else 0.0,
         median_seconds=said["median"],
         seconds_per_judgment=seconds_per_judgment(batch.evalset)[0],
     )
@@ -160,7 +167,7 @@ def assessor_rows(batch: Batch) -> list[AssessorRow]:
     """One row for each assessor of the batch, by name."""
     lately = Now() - datetime.timedelta(minutes=PACE_MINUTES)
     said = {
-        row.pop("assessor"): row
+        row["assessor"]: row
         for row in batch_judgments(batch)
         .order_by()
         .values("assessor")
@@ -181,16 +188,25 @@ def assessor_rows(batch: Batch) -> list[AssessorRow]:
         .values("assessor")
         .annotate(count=Count("pk"), until=Max("leased_until"))
     }
-    nothing = {"judged": 0, "extra": 0, "skipped": 0, "cannot_judge": 0, "lately": 0}
-    return [
-        AssessorRow(
-            assessor=assessor,
-            held=held[assessor.pk]["count"] if assessor.pk in held else 0,
-            held_until=held[assessor.pk]["until"] if assessor.pk in held else None,
-            **said.get(assessor.pk, {**nothing, "median_seconds": None, "last_at": None}),
+    rows = []
+    for assessor in batch.assessors.select_related("user").order_by("name"):
+        judged: dict[str, Any] = dict(said.get(assessor.pk, {}))
+        holds: dict[str, Any] = dict(held.get(assessor.pk, {}))
+        rows.append(
+            AssessorRow(
+                assessor=assessor,
+                judged=judged.get("judged", 0),
+                extra=judged.get("extra", 0),
+                skipped=judged.get("skipped", 0),
+                cannot_judge=judged.get("cannot_judge", 0),
+                held=holds.get("count", 0),
+                held_until=holds.get("until"),
+                median_seconds=judged.get("median_seconds"),
+                lately=judged.get("lately", 0),
+                last_at=judged.get("last_at"),
+            )
         )
-        for assessor in batch.assessors.select_related("user").order_by("name")
-    ]
+    return rows
 
 
 def question_rows(batch: Batch) -> QuerySet[BatchQuestion]:
@@ -248,9 +264,3 @@ def stuck_pairs(batch: Batch) -> int:
 
 def _live_tasks(batch: Batch) -> QuerySet[Task]:
     return Task.objects.filter(pair__batch=batch, leased_until__gt=Now())
-
-
-def with_state(batches: QuerySet[Batch]) -> QuerySet[Batch]:
-    """Adds `has_open_pairs` to the batches of a list."""
-    waiting = BatchPair.objects.filter(batch=OuterRef("pk"), filled_at__isnull=True)
-    return batches.annotate(has_open_pairs=Exists(waiting))

@@ -165,12 +165,10 @@ def batch_progress(*, batch: Batch, assessor: Assessor) -> BatchProgress:
 def pace(assessor: Assessor) -> float:
     """Median active seconds of the assessor's latest judgments; the eval set's estimate before there are enough."""
     timed = Judgment.objects.filter(assessor=assessor, seconds__isnull=False).order_by("-judged_at")
-    seconds = list(timed.values_list("seconds", flat=True)[:PACE_OF])
-    return (
-        statistics.median(seconds)
-        if len(seconds) >= PACE_FROM
-        else float(assessor.evalset.seconds_per_judgment)
-    )
+    seconds = [value for value in timed.values_list("seconds", flat=True)[:PACE_OF] if value is not None]
+    if len(seconds) < PACE_FROM:
+        return float(assessor.evalset.seconds_per_judgment)
+    return statistics.median(seconds)
 
 
 def nothing_left(*, batch: Batch, assessor: Assessor) -> NothingLeft:

@@ -76,6 +76,15 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         waiting = BatchPair.objects.filter(batch=OuterRef("pk"), filled_at__isnull=True)
         return self.filter(Exists(waiting), cancelled_at__isnull=True)
 
+    def in_state(self, state: str) -> BatchQuerySet:
+        """Batches in one of `Batch.STATES`. A batch is done when all its pairs are filled, paused or not."""
+        if state == "cancelled":
+            return self.filter(cancelled_at__isnull=False)
+        if state == "done":
+            waiting = BatchPair.objects.filter(batch=OuterRef("pk"), filled_at__isnull=True)
+            return self.filter(~Exists(waiting), cancelled_at__isnull=True)
+        return self.open().filter(paused_at__isnull=state == "open")
+
     def for_assessor(self, user: User) -> BatchQuerySet:
         """Batches that the user was named for, in eval sets where they are a member who may judge."""
         may_judge = [Member.Role.LEAD, Member.Role.ASSESSOR]
@@ -102,6 +111,8 @@ def _per_batch(rows: QuerySet[Any], total: Any) -> Coalesce:
 
 class Batch(models.Model):
     """The part of a remainder that a lead hands to named assessors, under one rubric."""
+
+    STATES = {"open": "Open", "paused": "Paused", "done": "Done", "cancelled": "Cancelled"}
 
     class Sharing(models.TextChoices):
         BY_QUESTION = "by-question", "by question: one assessor takes a question with all its pairs"

@@ -226,8 +226,9 @@ def places_gone(*, pair: BatchPair, assessor: Assessor) -> int:
         CROSS JOIN LATERAL ({TAKEN_BY_OTHERS}) taken
         WHERE p.id = %(pair)s
     """
+    values: dict[str, Any] = {"pair": pair.pk, "me": assessor.pk, "grace": GRACE}
     with connection.cursor() as cursor:
-        cursor.execute(statement, {"pair": pair.pk, "me": assessor.pk, "grace": GRACE})
+        cursor.execute(statement, values)
         return int(cursor.fetchone()[0])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -23,13 +23,6 @@ from judging.models import Batch
 from judging.reading import markdown
 from judging.services import batches as services
 
-STATES = {
-    "open": "Open",
-    "paused": "Paused",
-    "done": "Done",
-    "cancelled": "Cancelled",
-}
-
 
 @require_GET
 @access.member
@@ -38,31 +31,21 @@ def batch_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     if request.role == Member.Role.ASSESSOR:
         mine = [item for item in my_open_batches(request.user) if item.batch.evalset_id == evalset.pk]
         return render(request, "judging/batch_mine.html", {"evalset": evalset, "work": mine})
-    batches = batch_reads.with_state(evalset.batches.with_progress())
+    batches = evalset.batches.with_progress()
     query, state = request.GET.get("q", "").strip(), request.GET.get("state", "")
     if query:
         batches = batches.filter(name__icontains=query)
+    if state in Batch.STATES:
+        batches = batches.in_state(state)
     context = {
         "evalset": evalset,
-        "page": page_of(request, _in_state(batches, state).select_related("pool")),
+        "page": page_of(request, batches.select_related("pool")),
         "q": query,
         "state": state,
-        "states": STATES,
+        "states": Batch.STATES,
         "has_pools": evalset.pools.exists(),
     }
     return render(request, "judging/batch_list.html", context)
-
-
-def _in_state(batches: QuerySet[Batch], state: str) -> QuerySet[Batch]:
-    if state == "open":
-        return batches.filter(cancelled_at__isnull=True, paused_at__isnull=True, has_open_pairs=True)
-    if state == "paused":
-        return batches.filter(cancelled_at__isnull=True, paused_at__isnull=False, has_open_pairs=True)
-    if state == "done":
-        return batches.filter(cancelled_at__isnull=True, has_open_pairs=False)
-    if state == "cancelled":
-        return batches.filter(cancelled_at__isnull=False)
-    return batches
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -101,8 +84,8 @@ def _form_from_address(address: QueryDict, evalset: EvalSet) -> BatchForm:
 
 def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> batch_reads.Cost | None:
     """The cost of what the fields say so far, as far as they can be read."""
-    asked = said.get("pool") or form.initial.get("pool")
-    pool = evalset.pools.filter(pk=asked).first() if str(asked or "").isdecimal() else None
+    asked = str(said.get("pool") or form.initial.get("pool") or "")
+    pool = evalset.pools.filter(pk=asked).first() if asked.isdecimal() else None
     if pool is None:
         return None
     share = _number(said.get("overlap_percent"), 0.0, most=100.0) / 100
@@ -199,7 +182,7 @@ def batch_extend(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
     def act(batch: Batch) -> str:
         form = ExtendForm(request.POST, batch=batch)
         if not form.is_valid():
-            raise BadInput(" ".join(error for errors in form.errors.values() for error in errors))
+            raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
         people = list(form.cleaned_data["assessors"])
         services.extend_batch(
             batch=batch, by=request.user, assessors=people, due_on=form.cleaned_data["due_on"]
@@ -215,7 +198,7 @@ def batch_reassign(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRes
     def act(batch: Batch) -> str:
         form = ReassignForm(request.POST, batch=batch)
         if not form.is_valid():
-            raise BadInput(" ".join(error for errors in form.errors.values() for error in errors))
+            raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
         questions, to = list(form.cleaned_data["questions"]), form.cleaned_data["to"]
         back = services.reassign_questions(batch=batch, by=request.user, to=to, questions=questions)
         whom = str(to.user) if to else "whoever comes"

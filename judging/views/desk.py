@@ -231,7 +231,7 @@ def _rendered(
     base = {"evalset": batch.evalset, "batch": batch, "reasons": Judgment.Reason.choices}
     answer = []
     for item in items:
-        entry = {"pair": item.pair.pk, "question": item.question.pk}
+        entry: dict[str, Any] = {"pair": item.pair.pk, "question": item.question.pk}
         entry["html"] = render_to_string("judging/desk.html#pair", {**base, "item": item}, request)
         if item.question.pk in given:
             lines = {**base, "given": given.pop(item.question.pk)}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db.models import Count, Sum
 
 from evalsets.commands import FairpoolCommand, find_evalset, find_user
 from evalsets.errors import BadInput
@@ -68,13 +69,13 @@ class Command(FairpoolCommand):
             lease_minutes=options["lease_minutes"],
             seed=options["seed"],
         )
-        counted = Batch.objects.with_progress().get(pk=batch.pk)
+        wanted = batch.pairs.aggregate(judgments=Sum("wanted"), pairs=Count("pk"))
         return {
             "batch": batch.pk,
             "name": batch.name,
-            "questions": counted.question_count,
-            "pairs": counted.pair_count,
-            "judgments": counted.wanted_count,
+            "questions": batch.batch_questions.count(),
+            "pairs": wanted["pairs"],
+            "judgments": wanted["judgments"],
             "assessors": options["assessors"],
             "sharing": batch.sharing,
             "seed": batch.seed,
