@@ -23,6 +23,7 @@ urlpatterns: list[URLPattern] = [
     path("duplicates/<int:pk>/", duplicates.duplicate_detail, name="duplicate"),
     path("duplicates/<int:pk>/verdict/", duplicates.duplicate_verdict, name="duplicate-verdict"),
     path("verdicts/<int:pk>/take-back/", duplicates.verdict_take_back, name="verdict-take-back"),
+    path("chunks/<int:pk>/verdict/", duplicates.chunk_verdict, name="chunk-verdict"),
     path("classes/<int:pk>/", duplicates.class_detail, name="class"),
     path("mappings/", mappings.mapping_list, name="mapping-list"),
     path("mappings/find/", mappings.mapping_find, name="mapping-find"),

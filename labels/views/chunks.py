@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import uuid
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,7 +15,16 @@ from evalsets.differences import Piece, difference
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import Chunk, ChunkRevision, EvalSet, Question
 from judging.models import Judgment
+from labels.relations import class_of, relations_of
 from labels.settling import SettledPair, labels_of_chunk
+
+# What a lead may say of this chunk and another, as this chunk's page puts it.
+RELATION_CHOICES = (
+    ("same", "has the content of"),
+    ("first-newer", "replaces"),
+    ("second-newer", "is replaced by"),
+    ("different", "differs from"),
+)
 
 
 @require_GET
@@ -78,6 +88,10 @@ def chunk_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
         "history": history[::-1],
         "neighbours": neighbours_of(chunk, current) if current else [],
         "grades": grades_by_question(chunk),
+        "chunk_class": class_of(chunk),
+        "relations": relations_of(chunk),
+        "verdicts": RELATION_CHOICES,
+        "key": uuid.uuid4(),
     }
     return render(request, "labels/chunk_detail.html", context)
 

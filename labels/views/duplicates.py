@@ -144,6 +144,22 @@ def duplicate_verdict(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
 
 @require_POST
 @access.lead
+def chunk_verdict(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """Say what a chunk is to another one that is named by its ID."""
+    chunk = get_object_or_404(evalset.chunks.select_related("evalset"), pk=pk)
+    name = request.POST.get("other", "").strip()
+    other = evalset.chunks.filter(external_id=name).first()
+    if other is None:
+        messages.error(
+            request, f"There is no chunk with the ID {name!r}. IDs are exact, upper and lower case too."
+        )
+    else:
+        _give(request, chunk, other)
+    return redirect(chunk)
+
+
+@require_POST
+@access.lead
 def verdict_take_back(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     """Take a standing verdict back: the class it held together comes apart, unless other verdicts hold it."""
     verdict = get_object_or_404(
@@ -151,6 +167,8 @@ def verdict_take_back(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
     )
     given = give_verdict(first=verdict.first, second=verdict.second, verdict=Verdict.NONE, by=request.user)
     messages.success(request, f"Taken back. {given.sentence}")
+    if request.POST.get("back") in (str(verdict.first_id), str(verdict.second_id)):
+        return redirect("labels:chunk", evalset.slug, int(request.POST["back"]))
     candidate = DuplicateCandidate.objects.filter(first=verdict.first, second=verdict.second).first()
     return redirect(candidate or reverse("labels:duplicate-list", args=[evalset.slug]))
 

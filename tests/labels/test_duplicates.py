@@ -315,3 +315,28 @@ def test_another_eval_sets_candidates_and_classes_are_not_found(
     assert client.get(f"/e/elsewhere/duplicates/{candidate.pk}/").status_code == 404
     assert client.get(f"/e/elsewhere/classes/{ChunkClass.objects.get().pk}/").status_code == 404
     assert client.post(f"/e/elsewhere/verdicts/{given.verdict.pk}/take-back/").status_code == 404
+
+
+def test_a_chunks_page_shows_what_verdicts_say_and_takes_new_ones(texts, lead):
+    a1, b7, d4 = texts["a1"], texts["b7"], texts["d4"]
+    address = a1.get_absolute_url()
+    for verdict, other, words in (("same", "b7", "has the content of"), ("first-newer", "d4", "replaces")):
+        form = {"verdict": verdict, "other": other, "key": uuid.uuid4()}
+        assert words in text(lead.post(f"{address}verdict/", form, follow=True))
+    response = lead.get(address)
+    assert [(item.words, item.other) for item in response.context["relations"]] == [
+        ("has the content of", b7),
+        ("replaces", d4),
+    ]
+    assert "a class of chunks with the same content" in text(response)
+    [seen_from_d4] = lead.get(d4.get_absolute_url()).context["relations"]
+    assert (seen_from_d4.words, seen_from_d4.other) == ("is replaced by", a1)
+
+    form = {"verdict": "same", "other": "A1", "key": uuid.uuid4()}
+    assert "There is no chunk with the ID" in text(lead.post(f"{address}verdict/", form, follow=True))
+    form = {"verdict": "same", "other": "a1", "key": uuid.uuid4()}
+    assert "cannot be compared with itself" in text(lead.post(f"{address}verdict/", form, follow=True))
+
+    back = lead.post(f"/e/handbook/verdicts/{seen_from_d4.verdict.pk}/take-back/", {"back": a1.pk})
+    assert back["Location"] == address
+    assert [item.words for item in lead.get(address).context["relations"]] == ["has the content of"]
