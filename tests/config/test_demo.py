@@ -47,6 +47,8 @@ def running_demo(homestead: Homestead, *arguments: str) -> Iterator[Demo]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # As a shell does with what it runs in the background; Ctrl-C must stop the demo all the same.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     ) as process:
         assert process.stdout
         output = ""
@@ -91,7 +93,7 @@ def test_demo_runs_beside_others_and_survives_kills(homestead):
             wait_until(lambda killed=killed: all(replaced(homestead, *item) for item in killed.items()), 90)
             wait_until(lambda: is_healthy(demo.url), 90)
 
-        demo.process.send_signal(signal.SIGTERM)
+        demo.process.send_signal(signal.SIGINT)
         assert demo.process.wait(60) == 0
         assert not homestead.processes()
 

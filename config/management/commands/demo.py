@@ -16,12 +16,13 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from config import embedded
+from config.demo_evalset import SLUG, SignIn, make_demo, sign_ins
 from config.embedded.home import EmbeddedError, Home, free_port, open_lock, try_lock
 from config.supervise import Supervisor, wait_until_healthy, write_configuration
 from evalsets.models import EvalSet
 
 PREFERRED_PORT = 8000
-START_SECONDS = 90
+START_SECONDS = 180  # a busy machine takes its time
 
 
 class Command(BaseCommand):
@@ -69,7 +70,8 @@ class Command(BaseCommand):
     def _run(self, home: Home, host: str, port: int, started: float) -> None:
         record = home.run / "demo.json"
         record.unlink(missing_ok=True)
-        for signum in (signal.SIGTERM, signal.SIGHUP):
+        # SIGINT too: a shell that runs us in the background has it ignored, and that would be inherited.
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, _interrupt)
         servers: list[embedded.Server] = []
         supervisor = None
@@ -87,9 +89,9 @@ class Command(BaseCommand):
             self._say("Starting the web server and a worker …")
             supervisor = Supervisor(write_configuration(home, host, port), _environment(port))
             if not wait_until_healthy(url, START_SECONDS):
-                raise CommandError(
-                    f"The web server does not answer at {url}. Its log: {home.logs / 'web.log'}"
-                )
+                log = home.logs / "web.log"
+                last = "\n".join(log.read_text(errors="replace").splitlines()[-8:]) if log.exists() else ""
+                raise CommandError(f"The web server does not answer at {url}. Its log: {log}\n{last}")
             record.write_text(json.dumps({"url": url, "pid": os.getpid()}))
             self._welcome(url, home.path, people, time.monotonic() - started)
             while True:
@@ -115,16 +117,11 @@ class Command(BaseCommand):
         except EmbeddedError as error:
             self.stderr.write(str(error))
 
-    def _prepare_database(self) -> list[Any]:
+    def _prepare_database(self) -> list[SignIn]:
         """Migrate, and make the demo eval set at the first start. Returns who can sign in to it."""
         self._say("Bringing the database up to date …")
         call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
-        try:
-            from config.demo_evalset import SLUG, make_demo, sign_ins
-        except ImportError:
-            return []
-
         if not EvalSet.objects.filter(slug=SLUG).exists():
             self._say("Making the demo eval set …")
         people = sign_ins(make_demo())
@@ -138,7 +135,7 @@ class Command(BaseCommand):
         self.stdout.write(text)
         self.stdout.flush()
 
-    def _welcome(self, url: str, home: Path, people: list[Any], seconds: float) -> None:
+    def _welcome(self, url: str, home: Path, people: list[SignIn], seconds: float) -> None:
         python = os.path.relpath(sys.executable) if Path.cwd() == settings.BASE_DIR else sys.executable
         self._say(
             f"\nFairpool runs at {url} (ready after {seconds:.1f} s).\n\nSign in to the demo eval set as"
