@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import statistics
 import uuid
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, Sum, TextField, When
-from django.db.models.functions import Left, Now
+from django.db import connection
+from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, TextField, When
+from django.db.models.functions import Left
 
 from evalsets.models import ChunkRevision, Question, User
 from judging import reading
-from judging.models import Assessor, Batch, BatchPair, Judgment, Task
+from judging.models import Assessor, Batch, BatchPair, Judgment
 from judging.services.claims import anything_open, queue
 
 # Pace is the median of so many of the assessor's latest judgments, and is not guessed from fewer than the first.
@@ -81,8 +81,8 @@ class NothingLeft:
     with_others: int
 
 
-def desk_pairs(pairs: Sequence[BatchPair], assessor: Assessor) -> list[DeskPair]:
-    """The pairs with all that the desk shows of them, in the same order."""
+def desk_pairs(pairs: Sequence[BatchPair], assessor: Assessor, *, fresh: bool = False) -> list[DeskPair]:
+    """The pairs with all that the desk shows of them, in the same order. `fresh`: the assessor has judged none."""
     ids = [pair.pk for pair in pairs]
     loaded = BatchPair.objects.select_related("question").in_bulk(ids)
     wanted = Q()
@@ -94,7 +94,7 @@ def desk_pairs(pairs: Sequence[BatchPair], assessor: Assessor) -> list[DeskPair]
         else ChunkRevision.objects.none()
     )
     by_chunk = {(text.chunk_id, text.number): text for text in texts}
-    mine = {judgment.pair_id: judgment for judgment in my_current(assessor).filter(pair__in=ids)}
+    mine = {} if fresh else {judged.pair_id: judged for judged in my_current(assessor).filter(pair__in=ids)}
     return [
         DeskPair(pair, pair.question, by_chunk[pair.chunk_id, pair.revision], mine.get(pair.pk))
         for pair in (loaded[pk] for pk in ids)
@@ -143,32 +143,31 @@ def question_progress(
     }
 
 
+# One statement, since the desk asks for it often. What is open is found by the index of open pairs.
+PROGRESS = """
+    SELECT
+        (SELECT coalesce(sum(wanted), 0) FROM judging_batchpair WHERE batch_id = %(batch)s) AS wanted,
+        (SELECT coalesce(sum(wanted), 0) FROM judging_batchpair
+         WHERE batch_id = %(batch)s AND filled_at IS NULL) AS wanted_of_open,
+        (SELECT count(*) FROM judging_judgment j JOIN judging_batchpair p ON p.id = j.pair_id
+         WHERE p.batch_id = %(batch)s AND p.filled_at IS NULL AND j.kind <> 'skip' AND j.details -> 'extra' IS NULL
+           AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)) AS given_to_open,
+        (SELECT count(DISTINCT t.assessor_id) FROM judging_task t JOIN judging_batchpair p ON p.id = t.pair_id
+         WHERE p.batch_id = %(batch)s AND t.leased_until > statement_timestamp()) AS people,
+        (SELECT CASE WHEN count(*) >= %(pace_from)s THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) END
+         FROM (SELECT seconds FROM judging_judgment WHERE assessor_id = %(me)s AND seconds IS NOT NULL
+               ORDER BY judged_at DESC LIMIT %(pace_of)s) latest) AS pace
+"""
+
+
 def batch_progress(*, batch: Batch, assessor: Assessor) -> BatchProgress:
-    # What is open is read by the index of open pairs, so that the cost falls as the batch fills.
-    open_pairs = batch.pairs.filter(filled_at__isnull=True)
-    places = Judgment.objects.filter(
-        pair__batch=batch, pair__filled_at__isnull=True, replaced_by__isnull=True
-    )
-    taken = places.exclude(kind=Judgment.Kind.SKIP).exclude(details__has_key="extra").count()
-    left = (open_pairs.aggregate(wanted=Sum("wanted"))["wanted"] or 0) - taken
-    wanted = batch.pairs.aggregate(wanted=Sum("wanted"))["wanted"] or 0
-    at_it = Task.objects.filter(pair__batch=batch, leased_until__gt=Now()).aggregate(
-        people=Count("assessor", distinct=True)
-    )
-    return BatchProgress(
-        done=wanted - left,
-        wanted=wanted,
-        seconds_left=left * pace(assessor) / max(1, at_it["people"]),
-    )
-
-
-def pace(assessor: Assessor) -> float:
-    """Median active seconds of the assessor's latest judgments; the eval set's estimate before there are enough."""
-    timed = Judgment.objects.filter(assessor=assessor, seconds__isnull=False).order_by("-judged_at")
-    seconds = [value for value in timed.values_list("seconds", flat=True)[:PACE_OF] if value is not None]
-    if len(seconds) < PACE_FROM:
-        return float(assessor.evalset.seconds_per_judgment)
-    return statistics.median(seconds)
+    values = {"batch": batch.pk, "me": assessor.pk, "pace_from": PACE_FROM, "pace_of": PACE_OF}
+    with connection.cursor() as cursor:
+        cursor.execute(PROGRESS, values)
+        wanted, wanted_of_open, given_to_open, people, pace = cursor.fetchone()
+    left = wanted_of_open - given_to_open
+    seconds = pace or float(batch.evalset.seconds_per_judgment)
+    return BatchProgress(done=wanted - left, wanted=wanted, seconds_left=left * seconds / max(1, people))
 
 
 def nothing_left(*, batch: Batch, assessor: Assessor) -> NothingLeft:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import ChunkRevision, User
-from judging.models import Assessor, BatchPair, Judgment, Rubric, Task
+from judging.models import BatchPair, Judgment, Rubric, Task
 from judging.services.claims import places_gone, renew_leases, take_seat
 
 # Longer than this on one pair, somebody was elsewhere: the time says nothing.
@@ -104,7 +104,9 @@ def save_judgment(
     verdict.check(rubric)
     verdict = replace(verdict, spans=_placed(verdict.spans, pair))
 
-    sent_before = Judgment.objects.filter(idempotency_key=key).first()
+    mine = Q(pair=pair, assessor=assessor, replaced_by__isnull=True)
+    known = list(Judgment.objects.filter(mine | Q(idempotency_key=key)).select_related("replaced_by"))
+    sent_before = next((judgment for judgment in known if judgment.idempotency_key == key), None)
     if sent_before is not None:
         if (sent_before.pair_id, sent_before.assessor_id) != (pair.pk, assessor.pk):
             raise Refused(
@@ -114,7 +116,7 @@ def save_judgment(
             return Saved(sent_before, created=False, extra=is_extra(sent_before))
         key = uuid.uuid4()
 
-    current = current_judgment(pair=pair, assessor=assessor)
+    current = next((judgment for judgment in known if _is_current(judgment)), None)
     if current is not None:
         if verdict.is_said_by(current):
             return Saved(current, created=False, extra=is_extra(current))
@@ -157,9 +159,9 @@ def save_judgment(
     return Saved(judgment, created=True, extra=bool(details))
 
 
-def current_judgment(*, pair: BatchPair, assessor: Assessor) -> Judgment | None:
-    """The assessor's last word on the pair."""
-    return Judgment.objects.filter(pair=pair, assessor=assessor, replaced_by__isnull=True).first()
+def _is_current(judgment: Judgment) -> bool:
+    """Whether nothing replaces it."""
+    return not hasattr(judgment, "replaced_by")
 
 
 def is_extra(judgment: Judgment) -> bool:

@@ -102,7 +102,9 @@ def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
     result["notice"] = bool(saved and (saved.extra or saved.overtaken))
     if saved:
         result["line"] = _line(request, batch, saved.judgment)
-    return JsonResponse({"saved": result, **_next(request, batch, assessor, pair.question_id)})
+    return JsonResponse(
+        {"saved": result, **_next(request, batch, assessor, judged_question=pair.question_id)}
+    )
 
 
 @require_POST
@@ -200,21 +202,30 @@ def _page(request: AuthedRequest, batch: Batch, assessor: Assessor, pair: BatchP
 
 
 def _next(
-    request: AuthedRequest, batch: Batch, assessor: Assessor, judged_question: int | None = None
+    request: AuthedRequest, batch: Batch, assessor: Assessor, *, judged_question: int | None = None
 ) -> dict[str, Any]:
-    """The pairs that come next, less those the browser has, with the progress; or why nothing comes."""
-    has = _numbers(request.POST.get("have", ""))
+    """The pairs that come next, less those the browser has; or why nothing comes.
+
+    The counts come with them where the browser does not know them or asks for them anew (`counts`): between two
+    looks it counts its own acts by itself, so that a save does not have to count the batch.
+    """
+    has, known = _numbers(request, "have"), _numbers(request, "known")
     tasks = claim_next(batch=batch, by=request.user, count=AHEAD)
     fresh = [task.pair for task in tasks if task.pair_id not in has]
-    questions = {pair.question_id for pair in fresh} | ({judged_question} if judged_question else set())
-    places = desk_reads.question_progress(questions, batch=batch, assessor=assessor)
-    progress = desk_reads.batch_progress(batch=batch, assessor=assessor)
-    answer: dict[str, Any] = {
-        "next": _rendered(request, batch, assessor, fresh),
-        "held": list(queue(batch=batch, assessor=assessor).values_list("pair", flat=True)),
-        "questions": {pk: {"done": place.done, "total": place.total} for pk, place in places.items()},
-        "batch": {"done": progress.done, "wanted": progress.wanted, "seconds_left": progress.seconds_left},
-    }
+    answer: dict[str, Any] = {"next": _rendered(request, batch, assessor, fresh, known)}
+    questions = {pair.question_id for pair in fresh} - known
+    if "counts" in request.POST:
+        questions |= {judged_question} if judged_question else set()
+        questions |= set(batch.pairs.filter(pk__in=has).values_list("question", flat=True))
+        progress = desk_reads.batch_progress(batch=batch, assessor=assessor)
+        answer["batch"] = {
+            "done": progress.done,
+            "wanted": progress.wanted,
+            "seconds_left": progress.seconds_left,
+        }
+        answer["held"] = list(queue(batch=batch, assessor=assessor).values_list("pair", flat=True))
+    places = desk_reads.question_progress(questions, batch=batch, assessor=assessor) if questions else {}
+    answer["questions"] = {pk: {"done": place.done, "total": place.total} for pk, place in places.items()}
     if not tasks:
         page = _page(request, batch, assessor, None)
         answer["end"] = render_to_string("judging/desk.html#end", page, request)
@@ -222,11 +233,10 @@ def _next(
 
 
 def _rendered(
-    request: AuthedRequest, batch: Batch, assessor: Assessor, pairs: Sequence[BatchPair]
+    request: AuthedRequest, batch: Batch, assessor: Assessor, pairs: Sequence[BatchPair], known: set[int]
 ) -> list[dict[str, Any]]:
     """Each pair as the desk shows it; what was given for a question comes with its first pair."""
-    items: list[DeskPair] = desk_reads.desk_pairs(pairs, assessor)
-    known = _numbers(request.POST.get("known", ""))
+    items: list[DeskPair] = desk_reads.desk_pairs(pairs, assessor, fresh=True)
     given = desk_reads.given_for({item.question.pk for item in items} - known, batch=batch, assessor=assessor)
     base = {"evalset": batch.evalset, "batch": batch, "reasons": Judgment.Reason.choices}
     answer = []
@@ -246,5 +256,6 @@ def _line(request: AuthedRequest, batch: Batch, judgment: Judgment) -> str:
     return render_to_string("judging/desk.html#given_lines", context, request)
 
 
-def _numbers(text: str) -> set[int]:
-    return {int(number) for number in text.split(",") if number.isdecimal()}
+def _numbers(request: AuthedRequest, name: str) -> set[int]:
+    """A field of numbers with commas between them."""
+    return {int(number) for number in request.POST.get(name, "").split(",") if number.isdecimal()}

@@ -55,6 +55,7 @@ const desk = {
   given: new Map(), // question -> <li> elements, the latest first
   places: new Map(), // question -> { done, total }
   batch: null,
+  countedAt: 0,
   end: null,
   asking: false,
 
@@ -63,6 +64,7 @@ const desk = {
     if (form) {
       this.current = entryOf(form);
       this.given.set(this.current.question, [...form.querySelectorAll("[data-given] > li")]);
+      this.places.set(this.current.question, { done: byId("question-bar").value, total: byId("question-bar").max });
       const pending = outbox.of(this.current.pair);
       if (pending && !new URLSearchParams(location.search).has("pair")) {
         this.advance(); // graded before the page was loaded anew; the grade is on its way
@@ -97,7 +99,7 @@ const desk = {
     storage.remove(draftKey(entry.pair));
     if (act.act === "later") this.judged.delete(entry.pair);
     else {
-      if (!("judged" in form.dataset)) this.count(entry);
+      if (!("judged" in form.dataset)) this.count(entry, act.act);
       markChosen(form, button.value);
       this.judged.add(entry.pair);
       this.shown.push(entry);
@@ -106,10 +108,15 @@ const desk = {
     this.advance();
   },
 
-  count(entry) {
+  // Between two looks at the true counts the page counts its own acts. A skip leaves the pair to others.
+  count(entry, act) {
     const place = this.places.get(entry.question);
-    if (place) place.done += 1;
-    if (this.batch) this.batch.done += 1;
+    const skipped = act.startsWith("skip:");
+    if (place) place[skipped ? "total" : "done"] += skipped ? -1 : 1;
+    if (this.batch && !skipped) {
+      this.batch.seconds_left *= 1 - 1 / Math.max(1, this.batch.wanted - this.batch.done);
+      this.batch.done += 1;
+    }
   },
 
   advance() {
@@ -164,7 +171,7 @@ const desk = {
   async fetchNext() {
     if (this.asking) return;
     this.asking = true;
-    const answer = await post(root.dataset.nextUrl, this.hands());
+    const answer = await post(root.dataset.nextUrl, [...this.hands(), ["counts", "1"]]);
     this.asking = false;
     if (answer.data) this.take(answer.data);
     else if (answer.refused) warn(answer.refused);
@@ -175,17 +182,21 @@ const desk = {
   // What the browser has already, so that it is not sent again.
   hands() {
     const entries = [this.current, ...this.ready].filter(Boolean);
-    return [
+    const fields = [
       ["have", entries.map((entry) => entry.pair).join()],
-      ["known", [...this.given.keys()].join()],
+      ["known", [...this.places.keys()].join()],
     ];
+    if (Date.now() - this.countedAt > 20000) fields.push(["counts", "1"]);
+    return fields;
   },
 
   // An answer of the server: more pairs, the true counts, or that nothing is left.
   take(data) {
     if (outbox.state === "offline" || outbox.state === "signed-out") outbox.enter("idle");
-    const held = new Set(data.held);
-    this.ready = this.ready.filter((entry) => held.has(entry.pair) || "judged" in entry.form.dataset);
+    if (data.held) {
+      const held = new Set(data.held);
+      this.ready = this.ready.filter((entry) => held.has(entry.pair) || "judged" in entry.form.dataset);
+    }
     for (const item of data.next) {
       if (item.given !== undefined) this.given.set(item.question, elements(item.given));
       const here = [this.current, ...this.ready].some((entry) => entry?.pair === item.pair);
@@ -196,7 +207,10 @@ const desk = {
       const waiting = unsent.filter((act) => act.question === Number(question)).length;
       this.places.set(Number(question), { ...place, done: Math.min(place.total, place.done + waiting) });
     }
-    this.batch = { ...data.batch, done: Math.min(data.batch.wanted, data.batch.done + unsent.length) };
+    if (data.batch) {
+      this.batch = { ...data.batch, done: Math.min(data.batch.wanted, data.batch.done + unsent.length) };
+      this.countedAt = Date.now();
+    }
     this.end = data.end && !unsent.length ? data.end : null;
     if (this.end) this.ready = [];
     if (!this.current) this.advance();

@@ -246,7 +246,7 @@ def test_pairs_are_fetched_ahead_and_not_sent_twice(batch, alice, client_for):
 def test_a_save_answers_with_its_line_the_counts_and_the_next(batch, alice, client_for):
     client = client_for(alice)
     html = start(client, batch)
-    answer = press(client, batch, "grade:2", html=html, as_json=True).json()
+    answer = press(client, batch, "grade:2", html=html, as_json=True, counts="1").json()
 
     assert answer["saved"]["said"] == "Saved: 2 Substantial."
     assert answer["saved"]["notice"] is False
