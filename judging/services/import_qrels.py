@@ -94,6 +94,7 @@ def import_qrels(
     )
     match_questions(report, evalset, skip=unknown_questions == "skip")
     match_chunks(report, evalset)
+    list_questions_without_labels(report, evalset)
     if report.has_faults():
         return finish(report)
     assessor = Assessor.objects.filter(
@@ -102,7 +103,6 @@ def import_qrels(
     compare(report, evalset, assessor=assessor, with_others=True)
     warn_of_other_grades(report.findings, evalset, assessor)
     warn_of_reversed_scale(report.findings, evalset)
-    list_questions_without_labels(report, evalset)
 
     def the_file() -> Assessor:
         return assessor or Assessor.objects.create(

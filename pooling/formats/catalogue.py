@@ -99,7 +99,7 @@ FORMATS: dict[Kind, tuple[Format, ...]] = {
         ),
         Format(
             "jsonl",
-            "Label JSONL as Fairpool writes it: one record a line.",
+            "Label JSONL as Fairpool writes it, one question a line; or one pair a line: question, chunk, grade.",
             '{"id": "q1", "grades": {"c1": 2}}',
         ),
         Format(

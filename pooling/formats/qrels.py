@@ -26,6 +26,8 @@ NEGATIVE_EXPLAINED = (
     "a grade of 0 or more; in several TREC tracks -1 marks pooled but unjudged and -2 junk: negative skip imports no "
     "label for them, negative zero imports 0"
 )
+# in a record of a whole question "question" is its text, and "id" comes with it
+QUESTION_KEYS = ("id", "_id", "qid", "question_id", "question")
 RECORD_LISTS = ("questions", "records", "labels")
 
 
@@ -269,8 +271,8 @@ def json_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
 
 
 def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iterator[RawLabel]:
-    """The pairs of one question's record: its `grades`."""
-    name = record.get("id", record.get("_id", record.get("qid")))
+    """The pairs of one question's record: its `grades`; or the one pair of a record with `chunk` and `grade`."""
+    name = next((record[key] for key in QUESTION_KEYS if record.get(key) is not None), None)
     if name is None:
         findings.faults.add(
             "missing-field", line=line, field="id", value=", ".join(record), expected="the question's ID"
@@ -278,6 +280,9 @@ def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iter
         return
     question = id_from_json(name, line, "id", findings)
     grades = record.get("grades")
+    if grades is None and "grade" in record and "chunk" in record:
+        chunk = id_from_json(record["chunk"], line, "chunk", findings)
+        grades = {} if chunk is None else {chunk: record["grade"]}
     if not isinstance(grades, dict):
         kind = "missing-field" if grades is None else "field-type"
         findings.faults.add(kind, line=line, field="grades", value=name, expected='{"chunk": grade, …}')

@@ -14,7 +14,7 @@ from .columns import is_header
 from .opening import Source, Unreadable
 
 SHOWN_LINES = 5
-LABEL_KEYS = {"id", "_id", "qid", "grades"}
+LABEL_KEYS = {"id", "_id", "qid", "question_id", "grades", "grade"}
 FIRST_KEY = re.compile(r'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(.)', re.DOTALL)
 
 

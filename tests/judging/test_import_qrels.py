@@ -180,6 +180,7 @@ def test_questions_counted_by_position_are_noticed(bring, evalset):
     with pytest.raises(BadInput) as caught:
         bring("1 0 d1 1\n2 0 d2 1\n3 0 d3 1\n4 0 d4 1\n")
     assert faults(caught) == {"unknown-question": 1}
+    assert caught.value.report["questions_without_labels"] == 1
     report = bring("1 0 d1 1\n2 0 d2 1\n3 0 d3 1\n4 0 d4 1\n", unknown_questions="skip")
     assert report.details["questions_without_labels"] == 1
     assert [e.value for e in report.findings.warnings.examples("questions-without-labels")] == ["8"]

@@ -48,6 +48,11 @@ RECORDS = {
         "jsonl",
         [("q1", "a", 0), ("q1", "b", 3)],
     ),
+    "jsonl, a pair a line": (
+        '{"question": "q1", "chunk": "a", "assessor": "A", "grade": 0}\n{"question": "q1", "chunk": "b", "grade": 2}\n',
+        "jsonl",
+        [("q1", "a", 0), ("q1", "b", 2)],
+    ),
     "jsonl with a list first": (
         '{"slices": [], "id": "q1", "grades": {"a": 0}}\n',
         "jsonl",
@@ -97,6 +102,13 @@ FAULTS = {
     "three columns": ("q1 d1 1\n", "columns", 1, "q1 d1 1", "grade or the second column is missing"),
     "a run": ("q1 Q0 d1 1 2.5 s\n", "columns", 1, "q1 Q0 d1 1 2.5 s", "run"),
     "a space in an ID": ("q1 0 my d1 1\n", "columns", 1, "q1 0 my d1 1", "space inside an ID"),
+    "two assessors in one file": (
+        '{"question": "q1", "chunk": "a", "grade": 2}\n{"question": "q1", "chunk": "a", "grade": 1}\n',
+        "pair-two-grades",
+        2,
+        "1",
+        "line 1 says 2",
+    ),
     "record without grades": ('{"id": "q1"}', "missing-field", 1, "q1", "grade"),
     "record without a question": ('{"grades": {"a": 1}}', "missing-field", 1, "grades", ""),
     "JSON cut short": ('[{"id": "q1", "grades": {"a": 1}}', "json", 1, "parse error: premature EOF", ""),

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsets.errors import BadInput
-from evalsets.models import EvalSet, Question, User
+from evalsets.models import Chunk, EvalSet, Question, User
 from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
 from pooling.formats import RankingRecord, RunFile, read_run
@@ -31,7 +31,6 @@ from pooling.services.importing.report import (
 from pooling.services.importing.staging import (
     copy_ids,
     execute,
-    fetch,
     lock_evalset,
     make_table,
     refresh_statistics,
@@ -44,6 +43,7 @@ from pooling.services.importing.unknown import (
 
 NAME_CHARACTERS = 200
 MISSING_LISTED = 1_000
+UNKNOWN_LISTED = 20_000
 
 
 @transaction.atomic
@@ -162,7 +162,7 @@ def import_run(
     draft.save()
     if not chunk_ids.all():
         add_chunks(evalset, [file.vocabulary[at] for at in np.flatnonzero(chunk_ids == 0).tolist()])
-        chunk_ids = resolve_chunks(evalset)
+        chunk_ids, _has_text = resolve_chunks(evalset)
     progress(0, len(questions), "writing")
     write_rankings(draft, file, questions, chunk_ids)
     report.written = True
@@ -252,20 +252,11 @@ def match_chunks(report: ImportReport, evalset: EvalSet, file: RunFile) -> npt.N
     """By position in the file's vocabulary, Chunk.id; 0 for a chunk that the eval set does not have."""
     make_table("import_vocabulary", 'position int GENERATED ALWAYS AS IDENTITY, external_id text COLLATE "C"')
     copy_ids("import_vocabulary", "external_id", file.vocabulary)
-    chunk_ids = resolve_chunks(evalset)
-    total = len(file.vocabulary)
-    ((with_text, any_text),) = fetch(
-        """
-        SELECT (SELECT count(*) FROM import_vocabulary v WHERE (
-                    SELECT c.has_text FROM evalsets_chunk c
-                    WHERE c.evalset_id = %(evalset)s AND c.external_id = v.external_id)),
-               EXISTS (SELECT FROM evalsets_chunk WHERE evalset_id = %(evalset)s AND has_text)
-        """,
-        {"evalset": evalset.pk},
-    )
-    unknown = [file.vocabulary[at] for at in np.flatnonzero(chunk_ids == 0)[:20_000].tolist()]
-    if total and any_text and not with_text:
-        report_no_overlap(report.findings, evalset, "chunk", file.vocabulary[:20_000])
+    chunk_ids, has_text = resolve_chunks(evalset)
+    total, with_text = len(file.vocabulary), int(has_text.sum())
+    unknown = [file.vocabulary[at] for at in np.flatnonzero(chunk_ids == 0)[:UNKNOWN_LISTED].tolist()]
+    if total and not with_text and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
+        report_no_overlap(report.findings, evalset, "chunk", file.vocabulary[:UNKNOWN_LISTED])
     else:
         warn_of_chunks_without_text(report.findings, evalset, unknown, total - with_text, total)
     report.details |= {
@@ -276,18 +267,23 @@ def match_chunks(report: ImportReport, evalset: EvalSet, file: RunFile) -> npt.N
     return chunk_ids
 
 
-def resolve_chunks(evalset: EvalSet) -> npt.NDArray[np.int32]:
-    """Looked up one by one through the index: a join's plan would hang on how many rows the planner expects."""
+def resolve_chunks(evalset: EvalSet) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """By position in the vocabulary, Chunk.id (0: none) and whether the chunk has a text.
+
+    Looked up one by one through the index: a join's plan would hang on how many rows the planner expects.
+    """
     found = read_tagged_arrays(
         """
-        SELECT 0::int4, 0::int8, array_agg(
-            coalesce((SELECT c.id FROM evalsets_chunk c WHERE c.evalset_id = %s AND c.external_id = v.external_id), 0)
+        SELECT 0::int4, 0::int8, array_agg(coalesce(
+            (SELECT CASE WHEN c.has_text THEN c.id ELSE -c.id END
+             FROM evalsets_chunk c WHERE c.evalset_id = %s AND c.external_id = v.external_id), 0)
             ORDER BY v.position)
         FROM import_vocabulary v
         """,
         [evalset.pk],
     )
-    return found.values.astype(np.int32)
+    signed = found.values.astype(np.int32)
+    return np.abs(signed), signed > 0
 
 
 def add_chunks(evalset: EvalSet, unknown: Sequence[str]) -> None:
