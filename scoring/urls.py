@@ -3,7 +3,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from scoring.views import analyses, comparisons, scores, sweeps
+from scoring.views import analyses, comparisons, effects, scores, sweeps
 
 app_name = "scoring"
 
@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern] = [
         comparisons.comparison_question,
         name="comparison-question",
     ),
+    path("scores/effects/<int:before>/<int:after>/", effects.release_effects, name="release-effects"),
     path("scores/sweep/", sweeps.sweep, name="sweep"),
     path("scores/sweep/new/", sweeps.sweep_new, name="sweep-new"),
     path("scores/unjudged/", analyses.unjudged, name="unjudged"),

@@ -92,6 +92,7 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "scoring:comparison-new": ("post", LEAD),
     "scoring:comparison": ("get", READER),
     "scoring:comparison-question": ("get", READER),
+    "scoring:release-effects": ("get", READER),
     "scoring:sweep": ("get", READER),
     "scoring:sweep-new": ("post", LEAD),
     "scoring:unjudged": ("get", READER),

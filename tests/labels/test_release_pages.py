@@ -230,6 +230,8 @@ def test_the_difference_command(two_releases, capsys):
         "questions": {"added": ["q3"], "removed": [], "changed": []},
         "classes": {"joined": [["c1", "c2"]], "split": []},
         "settings": {"threshold": {"from": 1, "to": 2}},
+        "scores": [],
+        "not_scored_on_both": [],
     }
 
     call_command("diff_releases", "handbook", "2", "1")

@@ -7,12 +7,16 @@ from django.core.management.base import CommandParser
 from evalsets.commands import FairpoolCommand, find_evalset
 from labels.differences import ChangedPair, changed_pairs, difference_of
 from labels.services.finding import find_release
+from scoring.effects import effects_on_scores
 
 SHOWN = 20
 
 
 class Command(FairpoolCommand):
-    help = "Show what differs between two releases: labels added, removed and regraded, questions, classes, settings."
+    help = (
+        "Show what differs between two releases: labels added, removed and regraded, questions, "
+        "classes, settings, and the scores of runs that were scored on both."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -24,6 +28,7 @@ class Command(FairpoolCommand):
         evalset = find_evalset(options["slug"])
         before, after = find_release(evalset, options["before"]), find_release(evalset, options["after"])
         found = difference_of(before, after)
+        effects = effects_on_scores(before, after)
         return {
             "from": {"release": before.number, "hash": before.content_hash},
             "to": {"release": after.number, "hash": after.content_hash},
@@ -41,6 +46,8 @@ class Command(FairpoolCommand):
             },
             "classes": {"joined": found.joined, "split": found.split},
             "settings": {name: {"from": old, "to": new} for name, (old, new) in found.settings.items()},
+            "scores": [effect.as_json() for effect in effects.scored],
+            "not_scored_on_both": [run.name for run in effects.not_scored],
         }
 
     def show(self, document: dict[str, Any]) -> None:
@@ -58,6 +65,13 @@ class Command(FairpoolCommand):
                 write(f"  class {name}: {', '.join(members)}")
         for name, change in document["settings"].items():
             write(f"  {name}: {change['from']} to {change['to']}")
+        for effect in document["scores"]:
+            for measure, change in effect["measures"].items():
+                rates = change["unjudged"]
+                write(
+                    f"  {effect['run']} ({effect['policy']}): {measure} {_score(change['from'])} to "
+                    f"{_score(change['to'])}, unjudged {rates['from']:.1%} to {rates['to']:.1%}"
+                )
         for pair in document["pairs"][:SHOWN]:
             before, after = ("unlabelled" if pair[side] is None else pair[side] for side in ("from", "to"))
             write(f"  {pair['question']} {pair['chunk']}: {before} to {after}")
@@ -67,6 +81,10 @@ class Command(FairpoolCommand):
 
 def _as_json(pair: ChangedPair) -> dict[str, Any]:
     return {"question": pair.question, "chunk": pair.chunk, "from": pair.before, "to": pair.after}
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
 
 
 def _more(items: list[Any]) -> str:
