@@ -16,7 +16,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings as django_settings
 from django.test import Client
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from evalsets.models import User
@@ -25,9 +25,12 @@ from tests.browser import chromium
 # Playwright keeps an event loop in this thread, which makes Django take it for an asynchronous one.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
+expect.set_options(timeout=15_000)
+
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 WIDTHS = (320, 768, 1280, 1600)
+PATIENCE = 30_000  # milliseconds: a busy machine is not a broken page
 WCAG_2_2_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 
@@ -100,7 +103,7 @@ def new_page(browser: Browser, live_server: LiveServer, request: pytest.FixtureR
             reduced_motion="reduce",
             **context,
         )
-        window.set_default_timeout(10_000)
+        window.set_default_timeout(PATIENCE)
         contexts.append(window)
         if user is not None:
             client = Client()
