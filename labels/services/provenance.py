@@ -14,13 +14,21 @@ from pooling.models import Pool, Run
 # The depth at which a run that is in no pool is looked at.
 UNPOOLED_DEPTH = 10
 
-# Each of these runs at its k, over all its questions: what it returned, and what of that has no label.
-COVERAGE = f"""{SETTLED}
-SELECT asked.run_id, count(c.chunk_id), count(c.chunk_id) FILTER (WHERE settled.label IS NULL)
+# Each of these runs at its k, over all its questions: what it returned, and what of that has no label. As in scoring, a
+# member of a class is labelled with it; a class counts under its negative key, so that it is taken for no chunk.
+COVERAGE = f"""{SETTLED},
+covered AS (
+    SELECT DISTINCT settled.question_id, coalesce(-member.chunk_class_id, settled.chunk_id) AS unit
+    FROM settled LEFT JOIN judging_classmember member ON member.chunk_id = settled.chunk_id
+    WHERE settled.label IS NOT NULL
+)
+SELECT asked.run_id, count(c.chunk_id), count(c.chunk_id) FILTER (WHERE covered.unit IS NULL)
 FROM unnest(%(runs)s::bigint[], %(depths)s::int[]) AS asked (run_id, k)
 JOIN pooling_ranking r ON r.run_id = asked.run_id
 CROSS JOIN LATERAL unnest(r.chunk_ids[1:asked.k]) AS c (chunk_id)
-LEFT JOIN settled ON settled.question_id = r.question_id AND settled.chunk_id = c.chunk_id
+LEFT JOIN judging_classmember member ON member.chunk_id = c.chunk_id
+LEFT JOIN covered ON covered.question_id = r.question_id
+                 AND covered.unit = coalesce(-member.chunk_class_id, c.chunk_id)
 GROUP BY asked.run_id"""  # noqa: S608 - no value from outside is in the text
 
 

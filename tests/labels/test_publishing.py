@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
@@ -13,6 +14,7 @@ from evalsets.models import Event
 from labels.models import Release, ReleaseClass, ReleaseQuestion
 from labels.releases import load_release
 from labels.services.publishing import publish_release
+from labels.services.snapshot import one_snapshot
 from pooling.models import Pool, PoolQuestion, PoolRun
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
 from tests.labels.builders import judge, make_class
@@ -193,6 +195,15 @@ def test_provenance_names_pools_runs_depth_coverage_and_birth(judged):
     assert rows(release)["q2"].pool == []
 
 
+def test_a_copy_of_a_labelled_chunk_is_covered(judged):
+    run = make_run(judged, "run", {"q1": ["copy", "c2", "c1"], "q2": ["copy"]})
+    make_class(judged.chunks.get(external_id="c2"), judged.chunks.get(external_id="copy"))
+    [found] = publish_release(evalset=judged, by=None).release.provenance["runs"]
+    assert (found["run_id"], found["pooled"]) == (run.pk, False)
+    # For q1 the copy is labelled with its class; c1 is contested; for q2 nothing is labelled.
+    assert (found["k"], found["returned"], found["unlabelled"]) == (10, 4, 2)
+
+
 def test_a_sampled_pool_leaves_its_probabilities_and_its_unsampled_pairs(judged):
     q1 = judged.questions.get(external_id="q1")
     by_id = {chunk.external_id: chunk.pk for chunk in judged.chunks.all()}
@@ -333,6 +344,15 @@ def test_one_snapshot_beside_somebody_who_judges(judged):
     second = publish_release(evalset=judged, by=None).release
     assert second.counts["labels"] == 4
     assert second.provenance["runs"][0]["unlabelled"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("inside", [False, True], ids=["on its own", "inside a job's transaction"])
+def test_the_snapshot_is_one_state_also_in_a_job(inside):
+    outer = transaction.atomic() if inside else contextlib.nullcontext()
+    with outer, one_snapshot(lock_table="labels_release"), connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_isolation")
+        assert cursor.fetchone() == ("repeatable read",)
 
 
 @pytest.mark.django_db(transaction=True)
