@@ -153,7 +153,9 @@ def build_truth(
         question, grade = question[label], grade[label]
         chance = None if chance is None else chance[label]
         unit, known = documents.of(chunk), documents
-    sampled_question, sampled_unit = _empty_pair() if pooled is None else (pooled[0], known.of(pooled[1]))
+    if pooled is None:
+        pooled = np.empty(0, np.int64), np.empty(0, np.int64)
+    sampled_question, sampled_unit = pooled[0], known.of(pooled[1])
     stride = 1 + int(max(unit.max(initial=0), sampled_unit.max(initial=0)))
     key = question * stride + unit
     order = np.lexsort((-grade, key))
@@ -172,7 +174,7 @@ def build_truth(
         first=np.searchsorted(at_question, np.arange(questions + 1)),
         stride=stride,
         groups=known,
-        pooled=np.setdiff1d(sampled_question * stride + sampled_unit, key),
+        pooled=_absent_from(key, sampled_question * stride + sampled_unit),
         chance=chance,
     )
 
@@ -206,8 +208,8 @@ def _spread_over_classes(chunk: IntArray, classes: Groups) -> tuple[IntArray, In
     return np.concatenate([chunk, *members]), np.concatenate([labels, np.repeat(labels, high - low)])
 
 
-def _empty_pair() -> tuple[IntArray, IntArray]:
-    return np.empty(0, np.int64), np.empty(0, np.int64)
+def _absent_from(keys: IntArray, others: IntArray) -> IntArray:
+    return np.setdiff1d(others, keys) if len(others) else others
 
 
 class Graded(NamedTuple):
@@ -298,6 +300,8 @@ def _check_rankings(rankings: Rankings) -> None:
 
 def select(graded: Graded, rows: IntArray) -> Graded:
     """Return the graded rankings at ``rows`` only, in that order."""
+    if np.array_equal(rows, np.arange(len(graded.question))):
+        return graded
     lengths = np.diff(graded.start)[rows]
     start = np.concatenate([[0], np.cumsum(lengths)])
     take = np.repeat(graded.start[rows] - start[:-1], lengths) + np.arange(start[-1])

@@ -4,12 +4,12 @@
 removes it before scoring: a check beside the raw number, never the headline. ``strict`` refuses to score.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from scoring.classes import UNJUDGED, FloatArray, Graded, IntArray
+from scoring.classes import UNJUDGED, BoolArray, FloatArray, Graded, IntArray
 
 Policy = Literal["raw", "judged-only", "strict"]
 POLICIES: tuple[Policy, ...] = ("raw", "judged-only", "strict")
@@ -96,21 +96,42 @@ class Unjudged(NamedTuple):
 
 def count_unjudged(graded: Graded, k: int | None) -> Unjudged:
     """Return how many chunks each ranking returned within k (None: at all), and how many have no label."""
-    lengths = np.diff(graded.start)
-    returned = lengths if k is None else np.minimum(lengths, k)
-    return Unjudged(returned, _count_before(graded.grade == UNJUDGED, graded.start, returned))
+    return count_unjudged_at(graded, {"k": k})["k"]
+
+
+def count_unjudged_at(graded: Graded, depths: Mapping[str, int | None]) -> dict[str, Unjudged]:
+    """Return the counts of `count_unjudged` for several depths at once."""
+    before = _running(graded.grade == UNJUDGED)
+    counts = {}
+    for name, k in depths.items():
+        returned = _within(graded, k)
+        counts[name] = Unjudged(returned, _between(before, graded.start, returned))
+    return counts
 
 
 def count_inadmissible(graded: Graded, k: int | None) -> IntArray:
     """Return, for each ranking, how many inadmissible chunks stand within k (None: in all of it)."""
+    return count_inadmissible_at(graded, {"k": k})["k"]
+
+
+def count_inadmissible_at(graded: Graded, depths: Mapping[str, int | None]) -> dict[str, IntArray]:
+    """Return the counts of `count_inadmissible` for several depths at once."""
+    before = _running(graded.inadmissible)
+    return {name: _between(before, graded.start, _within(graded, k)) for name, k in depths.items()}
+
+
+def _within(graded: Graded, k: int | None) -> IntArray:
     lengths = np.diff(graded.start)
-    within = lengths if k is None else np.minimum(lengths, k)
-    return _count_before(graded.inadmissible, graded.start, within)
+    return lengths if k is None else np.minimum(lengths, k)
 
 
-def _count_before(flags: np.ndarray, start: IntArray, within: IntArray) -> IntArray:
+def _running(flags: BoolArray) -> IntArray:
+    """Return how many flags are set before each entry, and in all."""
+    return np.concatenate([[0], np.cumsum(flags)])
+
+
+def _between(before: IntArray, start: IntArray, within: IntArray) -> IntArray:
     """Return how many flags are set among the first ``within`` entries of each ranking."""
-    before = np.concatenate([[0], np.cumsum(flags)])
     return before[start[:-1] + within] - before[start[:-1]]
 
 

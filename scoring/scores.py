@@ -11,8 +11,8 @@ from scoring.policies import (
     Policy,
     Unjudged,
     apply_policy,
-    count_inadmissible,
-    count_unjudged,
+    count_inadmissible_at,
+    count_unjudged_at,
     unjudged_by_depth,
 )
 from scoring.values import question_values, rbp_residual
@@ -177,7 +177,7 @@ def score_graded(
         labelled &= np.isin(np.arange(len(labelled)), plan.considered)
     known = select(graded, np.flatnonzero(labelled[graded.question]))
     depths = {m.depth: m.k for m in asked}
-    unjudged = {name: count_unjudged(known, k) for name, k in depths.items()}
+    unjudged = count_unjudged_at(known, depths)
     return RunScores(
         measures=asked,
         questions=plan.scored,
@@ -186,8 +186,8 @@ def score_graded(
         skipped=plan.skipped,
         ranked=known.question,
         unjudged=unjudged,
-        unjudged_scored={name: count_unjudged(at, k).rate for name, k in depths.items()},
-        inadmissible={name: count_inadmissible(known, k) for name, k in depths.items()},
+        unjudged_scored={name: counts.rate for name, counts in count_unjudged_at(at, depths).items()},
+        inadmissible=count_inadmissible_at(known, depths),
         curve=unjudged_by_depth(known, min(CURVE_DEPTH, int(np.diff(known.start).max(initial=0)))),
         residuals={m.name: rbp_residual(ready, m) for m in asked if m.family == "RBP"},
     )

@@ -13,12 +13,13 @@ pool was sampled at several rates, which trec_eval's infAP does not know, in `sc
 """
 
 from collections.abc import Sequence
+from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
 import pytrec_eval
 
-from scoring.classes import FloatArray, Graded, Truth
+from scoring.classes import BoolArray, FloatArray, Graded, Truth
 from scoring.inferred import inferred_ap, inferred_ndcg
 from scoring.measures import MAX_EXPONENTIAL_GRADE, Gain, Measure, gain_of
 from scoring.policies import count_unjudged
@@ -36,16 +37,35 @@ class _Layout(NamedTuple):
     run: dict[str, dict[str, float]]
 
 
+# Names of positions are short and rise in the order of the ranking, which is what trec_eval sorts fastest.
+# Names of
+# units that a ranking does not hold begin with a character that no position's name has.
+_ALPHABET = "".join(map(chr, range(ord("0"), ord("z") + 1)))
+_ABSENT = "~"
+
+
 class _Positions:
     """Names for positions, and dictionaries of falling scores shared by all rankings of like length."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self._absent: list[str] = []
         self._scores: dict[int, dict[str, float]] = {}
 
     def grow(self, length: int) -> list[str]:
-        self.names.extend(map(str, range(len(self.names), length)))
+        """Return names for at least ``length`` positions."""
+        if len(self.names) < length:
+            width = 2
+            while len(_ALPHABET) ** width < length:
+                width += 1
+            self.names = ["".join(letters) for letters in islice(product(_ALPHABET, repeat=width), length)]
+            self._scores.clear()
         return self.names
+
+    def absent(self, count: int) -> list[str]:
+        """Return names for at least ``count`` units that a ranking does not hold."""
+        self._absent.extend(f"{_ABSENT}{number}" for number in range(len(self._absent), count))
+        return self._absent
 
     def scores(self, length: int) -> dict[str, float]:
         """Return falling scores for ``length`` positions or a few more.
@@ -53,10 +73,10 @@ class _Positions:
         Rounding up is harmless: positions behind the last label change no measure.
         """
         step = max(1, 1 << max(0, length.bit_length() - 4))
-        rounded = -(-length // step) * step
+        rounded = min(-(-length // step) * step, len(self.names))
         if rounded not in self._scores:
-            names = self.grow(rounded)[:rounded]
-            self._scores[rounded] = dict(zip(names, map(float, range(rounded, 0, -1)), strict=True))
+            falling = map(float, range(rounded, 0, -1))
+            self._scores[rounded] = dict(zip(self.names[:rounded], falling, strict=True))
         return self._scores[rounded]
 
 
@@ -138,7 +158,7 @@ def _lay_out(truth: Truth, graded: Graded, depth: int | None, gain: Gain, positi
         known = dict(zip([names[p] for p in place[low:high]], gain_there[low:high], strict=True))
         a, b = truth.first[question], truth.first[question + 1]
         missed = gains[a:b][~seen[a:b]].tolist()
-        known.update((f"m{number}", value) for number, value in enumerate(missed))
+        known.update(zip(positions.absent(len(missed)), missed, strict=False))
         known.update((names[p], -1) for p in pooled_place[pooled_bounds[row] : pooled_bounds[row + 1]])
         key = str(row)
         layout.rows.append(row)
@@ -178,24 +198,29 @@ def rbp(graded: Graded, measure: Measure, *, threshold: int) -> FloatArray:
 
     Source: Moffat and Zobel, "Rank-biased precision for measurement of retrieval effectiveness", TOIS 2008.
     """
-    relevant = graded.counts & (graded.grade >= threshold)
-    return _rbp_weight(graded, measure, relevant)
+    return _rbp_weight(graded, measure, graded.counts & (graded.grade >= threshold))
 
 
 def rbp_residual(graded: Graded, measure: Measure) -> FloatArray:
     """Return how much RBP could still rise: the weight of unjudged entries and of all behind the last."""
-    p = measure.p or 0.8
     lengths = np.diff(graded.start)
     seen = lengths if measure.k is None else np.minimum(lengths, measure.k)
-    behind: FloatArray = np.power(p, seen.astype(np.float64))
+    behind: FloatArray = np.power(_persistence(measure), seen.astype(np.float64))
     return _rbp_weight(graded, measure, graded.grade < 0) + behind
 
 
-def _rbp_weight(graded: Graded, measure: Measure, which: np.ndarray) -> FloatArray:
-    p = measure.p or 0.8
-    rank = graded.rank
+def _rbp_weight(graded: Graded, measure: Measure, which: BoolArray) -> FloatArray:
+    p = _persistence(measure)
+    entries = np.flatnonzero(which)
+    ranking = np.searchsorted(graded.start, entries, side="right") - 1
+    place = entries - graded.start[ranking]
+    by_place = (1 - p) * np.power(p, np.arange(place.max(initial=0) + 1, dtype=np.float64))
     if measure.k is not None:
-        which = which & (rank <= measure.k)
-    ranking = np.repeat(np.arange(len(graded.question)), np.diff(graded.start))
-    weight = (1 - p) * p ** (rank[which] - 1.0)
-    return np.bincount(ranking[which], weights=weight, minlength=len(graded.question)).astype(np.float64)
+        by_place[measure.k :] = 0.0
+    weight = by_place[place]
+    return np.bincount(ranking, weights=weight, minlength=len(graded.question)).astype(np.float64)
+
+
+def _persistence(measure: Measure) -> float:
+    assert measure.p is not None
+    return measure.p
