@@ -35,15 +35,23 @@ SMALL_BLOCK = 16_384
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 BLANKS = re.compile("[ \t]+")
 CODED = pa.dictionary(pa.int32(), pa.string())
+# the columns that are read, Q0 is not
+COLUMN_TYPES = {
+    "question": CODED,
+    "chunk": pa.string(),
+    "rank": pa.float64(),
+    "score": pa.float64(),
+    "tag": CODED,
+}
 
 Tags = dict[str, int]  # tag -> the first line that has it
 
 
 class Part(NamedTuple):
-    """Some entries of a file in the order of its lines; the chunk IDs are still text."""
+    """Some entries of a file in the order of its lines; each piece of the questions has a vocabulary of its own."""
 
-    questions: pa.ChunkedArray
-    chunks: pa.ChunkedArray
+    questions: list[pa.DictionaryArray]
+    chunks: list[pa.StringArray]
     rank: NDArray[np.float64]
     score: NDArray[np.float64]
     line: NDArray[np.int64]
@@ -70,8 +78,12 @@ def read_trec(source: Source, findings: Findings, *, small_block: int = SMALL_BL
 
 def encode(parts: list[Part]) -> Entries:
     """The parts as one, with every ID stored once."""
-    questions, question = united([chunk for part in parts for chunk in part.questions.chunks])
-    vocabulary, chunk = united([chunk for part in parts for chunk in part.chunks.chunks])
+    questions, question = vocabulary_of(
+        pa.chunked_array([piece for part in parts for piece in part.questions]).unify_dictionaries()
+    )
+    vocabulary, chunk = vocabulary_of(
+        pa.chunked_array([piece for part in parts for piece in part.chunks]).dictionary_encode()
+    )
     return Entries(
         questions=questions,
         vocabulary=vocabulary,
@@ -83,11 +95,12 @@ def encode(parts: list[Part]) -> Entries:
     )
 
 
-def united(chunks: list[pa.Array]) -> tuple[pa.Array, NDArray[np.int32]]:
-    column = pa.chunked_array(chunks, pa.string()).dictionary_encode().combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], CODED)
-    return column.dictionary, column.indices.to_numpy()
+def vocabulary_of(coded: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
+    """The values that all pieces share, and for each row the position of its value."""
+    if not coded.num_chunks:  # not one good line
+        return pa.array([], pa.string()), np.empty(0, np.int32)
+    codes = [piece.indices.to_numpy() for piece in coded.chunks]
+    return coded.chunk(0).dictionary, np.concatenate(codes)
 
 
 def columnar(block: bytes, first_line: int, tags: Tags) -> Part | None:
@@ -107,14 +120,8 @@ def columnar(block: bytes, first_line: int, tags: Tags) -> Part | None:
             read_options=csv.ReadOptions(column_names=COLUMN_NAMES, block_size=2**20),
             parse_options=csv.ParseOptions(delimiter=" ", quote_char=False, escape_char=False),
             convert_options=csv.ConvertOptions(
-                column_types={
-                    "question": pa.string(),
-                    "q0": CODED,
-                    "chunk": pa.string(),
-                    "rank": pa.float64(),
-                    "score": pa.float64(),
-                    "tag": CODED,
-                },
+                include_columns=[*COLUMN_TYPES],
+                column_types=COLUMN_TYPES,
                 null_values=[],
                 strings_can_be_null=False,
             ),
@@ -123,20 +130,27 @@ def columnar(block: bytes, first_line: int, tags: Tags) -> Part | None:
         return None
     if table.num_rows != lines:
         return None
-    questions, chunks = table.column("question"), table.column("chunk")
-    tag_column = table.column("tag").unify_dictionaries()
-    names = tag_column.chunk(0).dictionary
+    questions, chunks, tag_pieces = (table.column(name).chunks for name in ("question", "chunk", "tag"))
     rank, score = table.column("rank").to_numpy(), table.column("score").to_numpy()
-    ids_fine = all(ids_are_good(ids, block.isascii()) for ids in (questions, chunks, names))
-    comment = pc.any(pc.starts_with(questions, "#")).as_py()
-    if not ids_fine or comment or not np.isfinite(rank).all() or not np.isfinite(score).all():
+    is_ascii = block.isascii()
+    texts = [*chunks, *(piece.dictionary for piece in (*questions, *tag_pieces))]
+    comment = any(pc.any(pc.starts_with(piece.dictionary, "#")).as_py() for piece in questions)
+    if comment or not all(ids_are_good(ids, is_ascii) for ids in texts):
         return None
-    tag = np.concatenate([part.indices.to_numpy() for part in tag_column.chunks])
-    for code, name in enumerate(names.to_pylist()):
-        if name not in tags:
-            tags[name] = first_line + int(np.argmax(tag == code))
+    if not np.isfinite(rank).all() or not np.isfinite(score).all():
+        return None
+    note_tags(tags, tag_pieces, first_line)
     line = np.arange(first_line, first_line + lines, dtype=np.int64)
     return Part(questions, chunks, rank, score, line)
+
+
+def note_tags(tags: Tags, pieces: list[pa.DictionaryArray], first_line: int) -> None:
+    """Add tags that are new, with the first line of each."""
+    for piece in pieces:
+        for code, name in enumerate(piece.dictionary.to_pylist()):
+            if name not in tags:
+                tags[name] = first_line + int(np.argmax(piece.indices.to_numpy() == code))
+        first_line += len(piece)
 
 
 def is_regular(skeleton: bytes) -> bool:
@@ -155,7 +169,7 @@ def tidied(block: bytes, skeleton: bytes) -> bytes:
     return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-def ids_are_good(ids: pa.Array | pa.ChunkedArray, is_ascii: bool) -> bool:
+def ids_are_good(ids: pa.StringArray, is_ascii: bool) -> bool:
     """Whether the columnar reader may take these IDs: it leaves the rare ones to the careful reader."""
     sizes = pc.min_max(pc.binary_length(ids)).as_py()
     if not sizes["min"] or sizes["max"] > ID_CHARACTERS:
@@ -199,8 +213,8 @@ def careful(block: bytes, first_line: int, offset: int, tags: Tags, findings: Fi
         scores.append(score)
         numbers.append(line)
     return Part(
-        pa.chunked_array([pa.array(questions, pa.string())]),
-        pa.chunked_array([pa.array(chunks, pa.string())]),
+        [pa.array(questions, pa.string()).dictionary_encode()],
+        [pa.array(chunks, pa.string())],
         np.array(ranks, np.float64),
         np.array(scores, np.float64),
         np.array(numbers, np.int64),
