@@ -7,6 +7,9 @@ One statement, so that all of it is of one moment. Only what was said of the chu
 - **cannot judge**: somebody's last word on the pair is that it cannot be judged. That word is final, so the pair does
   not come back; it has no label, and stays unjudged in every rate. A skip is no word at all: the pair comes back.
 - **queued**: in a batch that was not cancelled, and still waiting for judgments there.
+
+A pair may also be **in a judged class**: another chunk of its chunk's class is judged for the question. That is no
+state of its own; people may look at such a pair or leave it out.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from django.db import connection
 from evalsets.models import EvalSet
 from pooling.pgcopy import read_tagged_arrays
 from pooling.rankings import QuestionIds
-from pooling.strategies import Keys, pair_keys
+from pooling.strategies import Flags, Keys, is_among, pair_keys, split_keys
 
 _GRADED, _CANNOT_JUDGE, _QUEUED = range(3)
 
@@ -52,12 +55,36 @@ _STATES = f"""
 
 
 @dataclass(frozen=True)
+class Classes:
+    """The class of each chunk that is in one: sorted `Chunk.id`, and beside each the `ChunkClass.id`."""
+
+    chunk: Keys
+    chunk_class: Keys
+
+    def of(self, keys: Keys) -> tuple[Flags, Keys]:
+        """By pair, whether its chunk is in a class, and the key of question and class (meaningless otherwise)."""
+        if not len(self.chunk):
+            return np.zeros(len(keys), dtype=bool), keys
+        question, chunk = split_keys(keys)
+        at = np.searchsorted(self.chunk, chunk)
+        at[at == len(self.chunk)] = 0
+        return self.chunk[at] == chunk, pair_keys(question, self.chunk_class[at])
+
+
+@dataclass(frozen=True)
 class PairStates:
     """Sorted `pair_keys`, with questions numbered by their place; a pair may be in several."""
 
     judged: Keys
     cannot_judge: Keys
     queued: Keys
+    judged_classes: Keys  # `pair_keys` of question and class
+    classes: Classes
+
+    def in_judged_class(self, keys: Keys) -> Flags:
+        """Which of these pairs are of a class that has a judged member for the question."""
+        belongs, class_keys = self.classes.of(keys)
+        return belongs & is_among(class_keys, self.judged_classes)
 
 
 def read_pair_states(evalset: EvalSet, question_ids: QuestionIds, *, wanted: int = 1) -> PairStates:
@@ -68,11 +95,28 @@ def read_pair_states(evalset: EvalSet, question_ids: QuestionIds, *, wanted: int
     keys = pair_keys(rows.spread(np.searchsorted(question_ids, rows.key)), rows.values >> 32)
     tags = rows.spread(rows.tag)
     graded = tags == _GRADED
+    judged = _said_by_enough(keys[graded], rows.values[graded] & 0xFFFFFFFF, wanted)
+    classes = _read_classes(evalset)
+    belongs, class_keys = classes.of(judged)
     return PairStates(
-        judged=_said_by_enough(keys[graded], rows.values[graded] & 0xFFFFFFFF, wanted),
+        judged=judged,
         cannot_judge=np.unique(keys[tags == _CANNOT_JUDGE]),
         queued=np.unique(keys[tags == _QUEUED]),
+        judged_classes=np.unique(class_keys[belongs]),
+        classes=classes,
     )
+
+
+_CLASSES = """
+    SELECT 0::int4, 0::int8, array_agg((member.chunk_id::bigint << 32) + member.chunk_class_id)
+    FROM judging_classmember AS member JOIN judging_chunkclass AS class ON class.id = member.chunk_class_id
+    WHERE class.evalset_id = %s
+"""
+
+
+def _read_classes(evalset: EvalSet) -> Classes:
+    packed = np.sort(read_tagged_arrays(_CLASSES, [evalset.pk], element="int8").values)
+    return Classes((packed >> 32).astype(np.uint64), (packed & 0xFFFFFFFF).astype(np.uint64))
 
 
 def _said_by_enough(keys: Keys, assessors: npt.NDArray[np.int64], wanted: int) -> Keys:

@@ -105,8 +105,8 @@ class PoolForm(forms.Form):
         extends.queryset = evalset.pools.all()
         slices.choices = [("", "all"), *((name, name) for name in slice_names(evalset))]
 
-    def main_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in ("slice", "split", "questions", "extends", "seed")]
+    def narrow_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("slice", "split", "extends", "seed")]
 
     def run_choices(self) -> list[tuple[Run, bool, forms.BoundField]]:
         """Every run with whether it is chosen and its depth field, the chosen ones' systems in order of name."""

@@ -33,6 +33,9 @@ class PairCounts:
     queued: int
     waiting_for_text: int
     remainder: int
+    in_judged_class: int = (
+        0  # of the remainder, how many are of a class that has a judged member for the question
+    )
 
     @property
     def pairs(self) -> int:
@@ -95,8 +98,11 @@ class Tally:
         question = pairs.question
         size = len(part.question_ids)
         self._question_ids.append(part.question_ids)
+        remainder = parts == PARTS.index("remainder")
+        copies = remainder & states.in_judged_class(pairs.key)
+        kinds = [*(parts == i for i in range(len(PARTS))), copies]
         self._by_question.append(
-            np.stack([np.bincount(question[parts == i], minlength=size) for i in range(len(PARTS))], axis=1)
+            np.stack([np.bincount(question[kind], minlength=size) for kind in kinds], axis=1)
         )
 
         judged_return = np.repeat(is_among(pairs.key, states.judged), pairs.return_counts)
@@ -106,7 +112,7 @@ class Tally:
             self._per_run(pairs.run[judged_return]),
             self._per_run(first_run[pairs.return_counts == 1]),
             self._per_run(first_run[part.in_pool]),
-            self._per_run(first_run[parts == PARTS.index("remainder")]),
+            self._per_run(first_run[remainder]),
         ]
         self._overlap += shared(pairs.starts, pairs.run, self._runs)
 
@@ -139,8 +145,8 @@ class Tally:
         )
 
 
-def _counts(parts: Sequence[int]) -> PairCounts:
-    return PairCounts(sum(parts), *parts)
+def _counts(kinds: Sequence[int]) -> PairCounts:
+    return PairCounts(sum(kinds[: len(PARTS)]), *kinds)
 
 
 def divide(part: PooledSlice, states: PairStates, without_text: Keys) -> npt.NDArray[np.int8]:

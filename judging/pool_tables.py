@@ -25,6 +25,7 @@ LABELS = {
     ),
     "remainder": ("Remainder", "Left for people to look at."),
 }
+COPIES = ("Of them in a judged class", "Another chunk with the same content is judged for the question.")
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,10 @@ class Part:
 def waterfall(totals: PairCounts) -> list[Part]:
     """The parts of the union in the order in which they are taken away; parts that can be empty are left out then."""
     always = {"judged", "queued", "remainder"}
+    labels = {**LABELS, "in_judged_class": COPIES}
     return [
         Part(name, label, meaning, count, count / totals.union if totals.union else None)
-        for name, (label, meaning) in LABELS.items()
+        for name, (label, meaning) in labels.items()
         if (count := getattr(totals, name)) or name in always
     ]
 
@@ -179,6 +181,7 @@ def _counts_json(counts: PairCounts) -> dict[str, int]:
         "queued": counts.queued,
         "waiting_for_text": counts.waiting_for_text,
         "remainder": counts.remainder,
+        "in_judged_class": counts.in_judged_class,
         "beyond_budget": counts.beyond_budget,
         "covered": counts.covered,
     }

@@ -59,11 +59,11 @@ class Pairs:
 
     @property
     def question(self) -> Ints:
-        return (self.key >> np.uint64(_CHUNK_BITS)).astype(np.int64)
+        return split_keys(self.key)[0].astype(np.int64)
 
     @property
     def chunk(self) -> Ints:
-        return (self.key & np.uint64(2**_CHUNK_BITS - 1)).astype(np.int64)
+        return split_keys(self.key)[1].astype(np.int64)
 
     @property
     def return_counts(self) -> Ints:
@@ -91,6 +91,11 @@ def pair_keys(question: npt.ArrayLike, chunk: npt.ArrayLike) -> Keys:
     """One number a pair, ordered by question, then chunk."""
     questions = np.asarray(question).astype(np.uint64)
     return (questions << np.uint64(_CHUNK_BITS)) | np.asarray(chunk).astype(np.uint64)
+
+
+def split_keys(keys: Keys) -> tuple[Keys, Keys]:
+    """Question and chunk of each of `pair_keys`."""
+    return keys >> np.uint64(_CHUNK_BITS), keys & np.uint64(2**_CHUNK_BITS - 1)
 
 
 def union(returns: Returns) -> Pairs:

@@ -45,18 +45,19 @@ class RemainderSlice:
     has_text: npt.NDArray[np.bool_]
 
 
-def pool_remainder(pool: Pool, *, wanted: int = 1) -> Iterator[RemainderSlice]:
+def pool_remainder(pool: Pool, *, wanted: int = 1, without_copies: bool = False) -> Iterator[RemainderSlice]:
     """The remainder of the pool as it stands now, in slices of questions by rising `Question.id`.
 
     `wanted`: how many independent grades a pair needs before it counts as judged; above 1, pairs that have fewer come
-    back. Pairs whose text is not there yet are included, and marked: nobody can judge them until it arrives.
+    back. `without_copies` leaves out pairs of a class that has a judged member for the question. Pairs whose text is
+    not there yet are included, and marked: nobody can judge them until it arrives.
     """
     question_ids = np.sort(np.fromiter(pool.pool_questions.values_list("question_id", flat=True), np.int64))
     for start in range(0, len(question_ids), QUESTIONS_AT_A_TIME):
-        yield _remainder_of(pool, question_ids[start : start + QUESTIONS_AT_A_TIME], wanted)
+        yield _remainder_of(pool, question_ids[start : start + QUESTIONS_AT_A_TIME], wanted, without_copies)
 
 
-def _remainder_of(pool: Pool, question_ids: QuestionIds, wanted: int) -> RemainderSlice:
+def _remainder_of(pool: Pool, question_ids: QuestionIds, wanted: int, without_copies: bool) -> RemainderSlice:
     rows = read_tagged_arrays(_ENTRIES, [pool.pk, question_ids.tolist()])
     ends = np.cumsum(rows.lengths)
     position = np.arange(len(rows.values)) - rows.spread(ends - rows.lengths)
@@ -65,6 +66,8 @@ def _remainder_of(pool: Pool, question_ids: QuestionIds, wanted: int) -> Remaind
     left = ~(
         is_among(keys, states.judged) | is_among(keys, states.cannot_judge) | is_among(keys, states.queued)
     )
+    if without_copies:
+        left &= ~states.in_judged_class(keys)
     chunk_id = rows.values[left].astype(np.int64)
     revision, has_text = _texts(chunk_id)
     return RemainderSlice(
@@ -87,20 +90,20 @@ def _texts(chunk_id: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.
     return table[place, 0], table[place, 1].astype(bool)
 
 
-def pairs_to_judge(*, pool: Pool, wanted: int = 1) -> Iterator[PairToJudge]:
+def pairs_to_judge(*, pool: Pool, wanted: int = 1, without_copies: bool = False) -> Iterator[PairToJudge]:
     """The pairs of the remainder that people can judge now, question by question, in reading order."""
-    for part in pool_remainder(pool, wanted=wanted):
+    for part in pool_remainder(pool, wanted=wanted, without_copies=without_copies):
         columns = (part.question_id, part.chunk_id, part.revision, part.position)
         yield from map(PairToJudge, *(column[part.has_text].tolist() for column in columns))
 
 
-def remainder_lines(pool: Pool) -> Iterator[str]:
+def remainder_lines(pool: Pool, *, without_copies: bool = False) -> Iterator[str]:
     """The remainder as JSONL for a team that judges elsewhere: one pair a line, keys as `formats.verdicts` reads them.
 
     Pairs that wait for their text are left out. Neither system nor rank is in it. All lines are of one moment.
     """
     with _one_snapshot():
-        for part in pool_remainder(pool):
+        for part in pool_remainder(pool, without_copies=without_copies):
             yield from _lines(part)
 
 

@@ -7,7 +7,9 @@ from django.db.models import Q
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import replace_url
 
 from evalsets import access
 from evalsets.access import AuthedRequest
@@ -24,12 +26,15 @@ from pooling.services.pools import (
     PoolSpecification,
     ancestors,
     build_specified_pool,
+    existing_pool,
     pair_totals,
     specification_of,
 )
 
 # Beyond this many entries that a pool may have to read, it is built by a worker.
 BUILT_AT_ONCE = 4_000_000
+# Servers between here and the browser take no longer ones.
+LONGEST_ADDRESS = 2000
 
 
 @require_GET
@@ -77,10 +82,13 @@ def _preview(
         context |= _numbers_context(specification, preview_pool(specification))
         context |= {
             "name_form": name_form or PoolNameForm(initial={"name": suggested_name(specification)}),
-            "already": evalset.pools.filter(specification_hash=specification.digest).first(),
+            "already": existing_pool(specification),
         }
-    template = "judging/pool_new.html" + ("#preview" if request.htmx else "")
-    return render(request, template, context, status=status)
+    if not request.htmx:
+        return render(request, "judging/pool_new.html", context, status=status)
+    response = render(request, "judging/pool_new.html#preview", context, status=status)
+    address = f"{request.path}?{urlencode(form.as_sent())}"
+    return replace_url(response, address) if len(address) < LONGEST_ADDRESS else response
 
 
 def _numbers_context(specification: PoolSpecification, numbers: PoolNumbers) -> dict[str, Any]:

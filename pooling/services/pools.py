@@ -321,9 +321,12 @@ def build_specified_pool(
     if not name or len(name) > 200:
         raise BadInput("Give the pool a name of 1 to 200 characters.")
     with transaction.atomic():
+        existing = existing_pool(specification)
+        if existing is not None:
+            return existing, False
         pool = _claimed(specification, name, by)
         if pool is None:
-            return _existing(specification, name), False
+            return _made_meanwhile(specification, name), False
         pairs = _write_questions(pool, specification, progress)
         runs = len(specification.runs)
         record_event(
@@ -361,9 +364,14 @@ def _claimed(specification: PoolSpecification, name: str, by: User | None) -> Po
     return pool
 
 
-def _existing(specification: PoolSpecification, name: str) -> Pool:
+def existing_pool(specification: PoolSpecification) -> Pool | None:
+    """The pool that was built from this very specification."""
     pools = Pool.objects.filter(evalset=specification.evalset)
-    pool = pools.filter(specification_hash=specification.digest).first()
+    return pools.filter(specification_hash=specification.digest).first()
+
+
+def _made_meanwhile(specification: PoolSpecification, name: str) -> Pool:
+    pool = existing_pool(specification)
     if pool is None:
         raise BadInput(f"There is a pool named {name} already, made of something else. Choose another name.")
     return pool

@@ -83,11 +83,26 @@ def test_the_preview_shows_what_it_costs_and_writes_nothing(evalset, runs, lead)
     assert Pool.objects.count() == 0
 
 
-def test_htmx_gets_the_preview_alone(runs, lead) -> None:
-    page = lead.get(NEW, chosen(runs), headers={"HX-Request": "true"})
+def test_htmx_gets_the_preview_alone_and_the_address_that_shows_it_again(runs, lead) -> None:
+    sent = chosen(runs, k=1, preview=1, seed="")
+    page = lead.post(NEW, sent, headers={"HX-Request": "true"})
     body = page.content.decode().strip()
     assert body.startswith('<section id="preview"')
     assert body.endswith("</section>")
+    again = lead.get(page["HX-Replace-Url"])
+    assert again.context["numbers"] == page.context["numbers"]
+    assert "seed" not in page["HX-Replace-Url"]
+
+
+def test_a_preview_of_a_long_list_of_questions(evalset, runs, lead) -> None:
+    ids = [f"{number:040}" for number in range(300)]
+    Question.objects.bulk_create(Question(evalset=evalset, external_id=qid, text="?") for qid in ids)
+    sent = chosen(runs, preview=1, questions="\n".join(ids))
+    page = lead.post(NEW, sent, headers={"HX-Request": "true"})
+    assert len(page.context["numbers"].questions) == 300
+    assert "HX-Replace-Url" not in page
+    assert lead.post(NEW, sent).context["numbers"].totals.union == 0
+    assert Pool.objects.count() == 0
 
 
 def test_depths_slices_and_lists_change_the_preview(evalset, runs, lead) -> None:
@@ -221,7 +236,7 @@ def test_the_pool_page_shows_numbers_runs_questions_and_batches(evalset, pool, l
         batch.name,
     ):
         assert said in text
-    assert [row.counts.remainder for row in page.context["run_rows"]] == [4, 4]
+    assert [row.counts.added_remainder for row in page.context["run_rows"]] == [3, 1]
     assert [counts.remainder for _, counts in page.context["question_rows"]] == [1, 1, 2]
     largest_first = lead.get(pool.get_absolute_url(), {"sort": "-union"}).context["question_rows"]
     assert [counts.union for _, counts in largest_first] == [3, 2, 1]
@@ -343,9 +358,9 @@ def test_build_pool_previews_then_builds_the_same(evalset, runs, carol) -> None:
     assert Pool.objects.count() == 0
     assert preview | {"per_question": [], "runs": []} == {
         "questions": 3, "union": 6, "pairs": 6, "judged": 1, "cannot_judge": 0, "queued": 0, "waiting_for_text": 0,
-        "remainder": 5, "beyond_budget": 0, "covered": 0, "seconds": 125.0, "seconds_per_judgment": 25.0,
-        "timed_judgments": 0, "per_question": [], "runs": [], "overlap": [[4, 2], [2, 4]], "warnings": [],
-        "written": False,
+        "remainder": 5, "in_judged_class": 0, "beyond_budget": 0, "covered": 0, "seconds": 125.0,
+        "seconds_per_judgment": 25.0, "timed_judgments": 0, "per_question": [], "runs": [],
+        "overlap": [[4, 2], [2, 4]], "warnings": [], "written": False,
     }  # fmt: skip
     q1 = preview["per_question"][0]
     assert (q1["id"], q1["union"], q1["judged"], q1["queued"], q1["remainder"]) == ("q1", 3, 1, 0, 2)
@@ -418,7 +433,7 @@ def test_the_remainder_command_writes_a_whole_file(evalset, pool, tmp_path) -> N
 
 
 def test_the_remainder_command_leaves_nothing_half_written(evalset, pool, tmp_path, monkeypatch) -> None:
-    def lines(pool):
+    def lines(pool, without_copies):
         yield "{}\n"
         raise OSError(28, "No space left on device")
 

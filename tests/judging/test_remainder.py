@@ -11,7 +11,16 @@ import pytest
 from django.utils import timezone
 
 from evalsets.models import EvalSet
-from judging.models import Assessor, Batch, BatchPair, BatchQuestion, Judgment, Rubric
+from judging.models import (
+    Assessor,
+    Batch,
+    BatchPair,
+    BatchQuestion,
+    ChunkClass,
+    ClassMember,
+    Judgment,
+    Rubric,
+)
 from judging.pool_numbers import PARTS
 from judging.services import remainder as remainder_module
 from judging.services.pools import measure_pool, preview_pool, seconds_per_judgment
@@ -214,6 +223,28 @@ def test_pairs_come_in_reading_order(evalset, pool, monkeypatch) -> None:
     assert places == sorted(places)
 
 
+def test_copies_of_what_is_judged_are_counted_and_left_out_only_where_asked(
+    evalset, other_evalset, pool
+) -> None:
+    def join(owner: EvalSet, *cids: str) -> None:
+        chunk_class = ChunkClass.objects.create(evalset=owner)
+        for cid in cids:
+            ClassMember.objects.create(chunk_class=chunk_class, chunk=owner.chunks.get(external_id=cid))
+
+    make_chunks(other_evalset, "a", "b")
+    join(other_evalset, "a", "b")
+    join(evalset, "a", "c")
+    join(evalset, "b", "d")
+    judge(evalset, "q1", "a", 0)
+    totals = measure_pool(pool).totals
+    assert (totals.judged, totals.remainder, totals.in_judged_class) == (1, 4, 1)
+    assert left(pool) == ALL - {("q1", "a")}
+    # c is a copy of a; for q2 nothing is judged, and b and d are copies of each other only.
+    assert left(pool, without_copies=True) == {("q1", "b"), ("q1", "d"), ("q2", "a")}
+    queue(pool, ("q1", "c"))
+    assert measure_pool(pool).totals.in_judged_class == 0
+
+
 # The numbers
 
 
@@ -230,6 +261,7 @@ def test_the_numbers_of_a_small_pool(evalset, pool) -> None:
         "queued": 1,
         "waiting_for_text": 0,
         "remainder": 3,
+        "in_judged_class": 0,
     }
     assert [q.counts.remainder for q in numbers.questions] == [2, 1]
     old, new = numbers.runs
@@ -444,6 +476,22 @@ def test_the_cost_of_a_run_is_what_the_runs_before_it_did_not_return(evalset) ->
     assert sum(costs) == whole.totals.union
     assert costs[0] == 20
     assert all(later <= costs[0] for _, later in pairwise(costs))
+
+
+def test_a_judged_pool_covers_scoring_at_its_depth_through_ties(evalset) -> None:
+    """A tie across depth k is cut by the stored order, which scoring uses too: a judged pool leaves no hole above k."""
+    make_questions(evalset, "q1")
+    make_chunks(evalset, *(f"c{i}" for i in range(12)))
+    rng = random.Random(1)
+    runs = [make_run(evalset, f"r{i}", {"q1": rng.sample([f"c{n}" for n in range(12)], 8)}) for i in range(3)]
+    Ranking.objects.update(scores=[0.5] * 8)
+    pool, _ = build_pool(evalset=evalset, name="P", runs=[(run, 3) for run in runs], by=None)
+    for qid, cid in left(pool):
+        judge(evalset, qid, cid, 0)
+    assert [counts.unjudged for counts in measure_pool(pool).runs] == [0, 0, 0]
+    for depth in (1, 2, 3):
+        at_depth = preview_pool(specify_pool(evalset=evalset, runs=[(run, depth) for run in runs]))
+        assert at_depth.totals.remainder == 0
 
 
 # The remainder as a file

@@ -29,14 +29,21 @@ class Command(FairpoolCommand):
             "--output", metavar="FILE", required=True, help="Where to write it; - is standard output."
         )
 
+        parser.add_argument(
+            "--without-copies",
+            action="store_true",
+            help="Leave out chunks of a class of which another member is judged for the question.",
+        )
+
     def perform(self, **options: Any) -> dict[str, Any]:
         pool = find_pool(find_evalset(options["evalset"]), options["pool"])
+        lines = remainder_lines(pool, without_copies=options["without_copies"])
         if options["output"] == "-":
             if options["json"]:
                 raise BadInput("With --json, standard output is for the document; give --output a file.")
-            written = self._copy(remainder_lines(pool), sys.stdout)
+            written = self._copy(lines, sys.stdout)
         else:
-            written = self._write(Path(options["output"]), remainder_lines(pool))
+            written = self._write(Path(options["output"]), lines)
         return {"pool": pool.name, "remainder": written, "output": options["output"]}
 
     def _write(self, path: Path, lines: Iterator[str]) -> int:
