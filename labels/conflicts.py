@@ -7,6 +7,7 @@ from typing import NamedTuple
 from django.db import connection
 
 from evalsets.models import EvalSet
+from judging.models import ChunkClass, ClassMember, Judgment
 from labels.settling import SETTLED, settle_parameters
 
 _CONFLICTS = f"""{SETTLED}
@@ -40,8 +41,15 @@ class LabelConflict(NamedTuple):
         return list(zip(self.chunk_ids, self.chunks, self.labels, strict=True))
 
 
-def label_conflicts(evalset: EvalSet) -> list[LabelConflict]:
-    """All conflicts of labels within classes, by question ID, then class."""
+def label_conflicts(evalset: EvalSet, *, within: ChunkClass | None = None) -> list[LabelConflict]:
+    """The conflicts of labels within classes, or within one class, by question ID, then class."""
+    members = ClassMember.objects.filter(chunk_class__evalset=evalset)
+    if within is not None:
+        members = members.filter(chunk_class=within)
+    # Only questions for which a member was judged are settled: few, where classes are few.
+    judged = Judgment.objects.filter(evalset=evalset, chunk__in=members.values("chunk"))
+    questions = judged.order_by().values_list("question_id", flat=True).distinct()
     with connection.cursor() as cursor:
-        cursor.execute(_CONFLICTS, settle_parameters(evalset))
-        return [LabelConflict(*row) for row in cursor.fetchall()]
+        cursor.execute(_CONFLICTS, settle_parameters(evalset, questions=questions))
+        found = [LabelConflict(*row) for row in cursor.fetchall()]
+    return [item for item in found if within is None or item.class_id == within.pk]

@@ -216,7 +216,7 @@ def class_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
         "found": found,
         "members": [(chunk, texts.get(key)) for key, chunk in chunks.items()],
         "verdicts": [_without(verdict, holding, chunks) for verdict in holding],
-        "conflicts": [item for item in label_conflicts(evalset) if item.class_id == found.pk],
+        "conflicts": label_conflicts(evalset, within=found),
     }
     return render(request, "labels/class_detail.html", context)
 

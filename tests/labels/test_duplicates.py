@@ -165,7 +165,10 @@ def test_conflicts_of_labels_within_a_class(evalset):
     judge(q2, c1, 1)
     judge(q2, c2, 1)
     made = make_class(c2, c1)
+    other = make_class(c3, *make_chunks(evalset, "c4"))
 
+    assert label_conflicts(evalset, within=other) == []
+    assert label_conflicts(evalset, within=made) == label_conflicts(evalset)
     [conflict] = label_conflicts(evalset)
     assert (conflict.question, conflict.class_id, conflict.chunks, conflict.labels) == (
         "q1",
