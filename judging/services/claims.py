@@ -39,6 +39,9 @@ from judging.models import Assessor, Batch, BatchPair, Task
 # it ended is then certain to be visible.
 GRACE = timedelta(seconds=10)
 
+# How many questions a claim looks at, so that some are free though others are being handed out at this moment.
+CANDIDATES = 20
+
 # The assessors other than %(me)s who take a place at pair p, and whether the owner of its question bq is one of them.
 TAKEN_BY_OTHERS = """
     SELECT count(*) AS places, coalesce(bool_or(assessor_id = bq.assigned_to_id), false) AS by_owner
@@ -78,22 +81,35 @@ OPEN_PAIRS = f"""
       )
 """
 
-# Which question to hand out next: one that this assessor has begun, else one that nobody is at, in batch order.
-NEXT_QUESTION = f"""
-    SELECT q.id FROM judging_batchquestion q
-    WHERE q.batch_id = %(batch)s AND EXISTS (SELECT {OPEN_PAIRS} AND p.batch_question_id = q.id)
-    ORDER BY
-        EXISTS (
-            SELECT FROM judging_judgment j JOIN judging_batchpair p ON p.id = j.pair_id
-            WHERE p.batch_question_id = q.id AND j.assessor_id = %(me)s
-        ) DESC,
-        EXISTS (
-            SELECT FROM judging_task t JOIN judging_batchpair p ON p.id = t.pair_id
-            WHERE p.batch_question_id = q.id AND t.leased_until > statement_timestamp() - %(grace)s
-        ),
-        q.position
-    LIMIT 1
-    FOR NO KEY UPDATE OF q
+# Which questions to hand out next: those that this assessor has begun, then those that nobody is at, in batch order.
+# Looks at one question after the other and stops when it has enough, however large the batch is: the inner ORDER BY
+# gives the order (OFFSET 0 keeps it apart), and the LIMIT within makes each question a look for one open pair.
+NEXT_QUESTIONS = f"""
+    SELECT q.id
+    FROM (
+        SELECT id, position,
+            id IN (
+                SELECT p.batch_question_id FROM judging_judgment j JOIN judging_batchpair p ON p.id = j.pair_id
+                WHERE p.batch_id = %(batch)s AND j.assessor_id = %(me)s
+            ) AS begun,
+            id IN (
+                SELECT p.batch_question_id FROM judging_task t JOIN judging_batchpair p ON p.id = t.pair_id
+                WHERE p.batch_id = %(batch)s AND t.leased_until > statement_timestamp() - %(grace)s
+            ) AS held
+        FROM judging_batchquestion
+        WHERE batch_id = %(batch)s
+        ORDER BY begun DESC, held, position
+        OFFSET 0
+    ) q
+    CROSS JOIN LATERAL (SELECT {OPEN_PAIRS} AND p.batch_question_id = q.id LIMIT 1) open_pair
+    ORDER BY q.begun DESC, q.held, q.position
+    LIMIT %(candidates)s
+"""
+
+LOCK_QUESTION = """
+    SELECT id FROM judging_batchquestion WHERE id = ANY(%(questions)s::bigint[])
+    ORDER BY array_position(%(questions)s::bigint[], id::bigint) LIMIT 1
+    FOR NO KEY UPDATE
 """
 
 PAIRS_OF_QUESTION = """
@@ -259,6 +275,7 @@ def _values(batch: Batch, assessor: Assessor) -> dict[str, Any]:
         "batch": batch.pk,
         "evalset": batch.evalset_id,
         "me": assessor.pk,
+        "candidates": CANDIDATES,
         "only_assigned": batch.sharing == Batch.Sharing.ASSIGNED,
         "grace": GRACE,
         "lease": timedelta(minutes=batch.lease_minutes),
@@ -279,7 +296,8 @@ def _lock_next(batch: Batch, values: dict[str, Any], *, wait: bool) -> Sequence[
         if batch.sharing == Batch.Sharing.SHARED:
             cursor.execute(NEXT_PAIRS + passing_over, values)
             return [row[0] for row in cursor.fetchall()]
-        cursor.execute(NEXT_QUESTION + passing_over, values)
+        cursor.execute(NEXT_QUESTIONS, values)
+        cursor.execute(LOCK_QUESTION + passing_over, {"questions": [row[0] for row in cursor.fetchall()]})
         question = cursor.fetchone()
         if question is None:
             return []
