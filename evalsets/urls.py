@@ -1,12 +1,13 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from evalsets.views import audit, jobs, members, settings
+from evalsets.views import audit, jobs, members, settings, splits
 
 app_name = "evalsets"
 
 urlpatterns: list[URLPattern] = [
     path("settings/", settings.evalset_settings, name="settings"),
+    path("questions/split/", splits.split_draw, name="split-draw"),
     path("members/", members.member_list, name="member-list"),
     path("members/add/", members.member_add, name="member-add"),
     path("members/<int:pk>/role/", members.member_role, name="member-role"),

@@ -21,6 +21,7 @@ LEAD, READER, ASSESSOR, MEMBER = (
 MATRIX: dict[str, tuple[str, set[str]]] = {
     "evalset-home": ("get", MEMBER),
     "evalsets:settings": ("get", LEAD),
+    "evalsets:split-draw": ("get", LEAD),
     "evalsets:member-list": ("get", LEAD),
     "evalsets:member-add": ("post", LEAD),
     "evalsets:member-role": ("post", LEAD),

@@ -19,7 +19,8 @@ class Chunk(models.Model):
 
     # Four bytes: rankings and pools hold millions of these in arrays.
     id = models.AutoField(primary_key=True)
-    evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="chunks")
+    # No index of its own: the unique key over eval set and ID serves, and the planner is not misled by it.
+    evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="chunks", db_index=False)
     external_id = models.CharField(max_length=512, db_collation="C")
     revision = models.PositiveSmallIntegerField(
         db_default=1, default=1, help_text="Number of the current revision."

@@ -18,7 +18,7 @@ class ImportedFile(models.Model):
     evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="imported_files")
     kind = models.CharField(max_length=10, choices=Kind)
     name = models.CharField(max_length=255, help_text="The file's own name; a label only.")
-    sha256 = models.CharField(max_length=64, help_text="Of the file's bytes as they were sent.")
+    sha256 = models.CharField(max_length=64, help_text="Of the file's unpacked content.")
     options = models.JSONField(default=dict, blank=True)
     report = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
