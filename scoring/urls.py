@@ -26,6 +26,7 @@ urlpatterns: list[URLPattern] = [
     path("scores/unjudged/", analyses.unjudged, name="unjudged"),
     path("scores/reusability/", analyses.reusability, name="reusability"),
     path("scores/reusability/new/", analyses.reusability_new, name="reusability-new"),
+    path("scores/definitions/", scores.definitions, name="definitions"),
     path("scores/stages/", analyses.stages, name="stages"),
     path("scores/stages/new/", analyses.stages_new, name="stages-new"),
 ]

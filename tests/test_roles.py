@@ -99,6 +99,7 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "scoring:unjudged": ("get", READER),
     "scoring:reusability": ("get", READER),
     "scoring:reusability-new": ("post", LEAD),
+    "scoring:definitions": ("get", READER),
     "scoring:stages": ("get", READER),
     "scoring:stages-new": ("post", LEAD),
 }

@@ -13,6 +13,7 @@ from evalsets.access import AuthedRequest
 from evalsets.listing import page_of
 from evalsets.models import EvalSet
 from pooling.models import Run
+from scoring.definitions import DEFINITIONS
 from scoring.forms import DEFAULT_MEASURES, AskForm, ScoreForm
 from scoring.models import ScoreResult, depth_of, rate_beside
 from scoring.scores import CODE_VERSION
@@ -83,6 +84,14 @@ def hidden_fields(form: AskForm, runs: list[Run], release: Any) -> list[tuple[st
     else:
         said = [("release", str(release.number) if release else ""), ("measures", DEFAULT_MEASURES)]
     return said + [("runs_chosen", run.name) for run in runs]
+
+
+@require_GET
+@access.reader
+def definitions(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """What each number means."""
+    context = {"evalset": evalset, "definitions": DEFINITIONS}
+    return render(request, "scoring/definitions.html", context)
 
 
 @require_POST

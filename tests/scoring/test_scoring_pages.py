@@ -225,6 +225,20 @@ def test_reusability_and_stages(evalset, lead) -> None:
     assert "Choose one run of each system" in text_of(lead.post(page("reusability-new"), twice, follow=True))
 
 
+def test_each_question_mark_opens_a_definition_that_is_there(worked, lead) -> None:
+    lead.post(page("score-new"), {**RULES, "runs_chosen": ["A", "B"]})
+    lead.post(page("comparison-new"), {**RULES, "a": "A", "b": "B"})
+    there = re.findall(r'<div id="([a-z-]+)">', lead.get(page("definitions")).content.decode())
+    pages = [page("score-list"), Comparison.objects.first().get_absolute_url()]
+    asked = [
+        name
+        for address in pages
+        for name in re.findall(r'scores/definitions/#([a-z-]+)"', lead.get(address).content.decode())
+    ]
+    assert len(asked) > 5
+    assert set(asked) <= set(there)
+
+
 def test_much_work_becomes_a_job(worked, lead, monkeypatch) -> None:
     monkeypatch.setattr(requests, "RANKINGS_AT_ONCE", 2)
     response = lead.post(page("score-new"), {**RULES, "runs_chosen": ["A", "B"]})
