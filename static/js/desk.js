@@ -4,14 +4,13 @@
 //   outbox   acts that the server has not confirmed yet (desk_outbox.js)
 //   clock    active seconds on the pair: the page is visible, has the focus, and somebody moves
 //   desk     what is on screen, what lies ready, what was shown before
-//   tray     the outbox made visible
+//   tray     the outbox made visible, and warnings (desk_tray.js)
 //   keys     one table of keys, each pressing a visible control
 
 "use strict";
 
 const root = document.getElementById("desk");
 const stage = document.getElementById("stage");
-const trayBox = document.getElementById("tray");
 const live = document.getElementById("live");
 const byId = (id) => document.getElementById(id);
 
@@ -258,13 +257,6 @@ const draftKey = (pair) => `fairpool-draft:${root.dataset.user}:${pair}`;
 const duration = (seconds) =>
   seconds < 60 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 
-function notice(css, text) {
-  const paragraph = document.createElement("p");
-  paragraph.className = css;
-  paragraph.textContent = text;
-  return paragraph;
-}
-
 function markChosen(form, act) {
   form.dataset.judged = "";
   form.querySelector("[data-key=l]")?.remove();
@@ -323,66 +315,6 @@ function fillGiven(entry) {
   list.replaceChildren(...(desk.given.get(entry.question) || []));
 }
 
-// ------------------------------------------------------------------------------------------- the tray and notices
-
-function warn(text) {
-  const line = notice("desk-warning", text);
-  line.setAttribute("role", "alert");
-  const close = document.createElement("button");
-  close.type = "button";
-  close.className = "btn btn-sm btn-outline-secondary";
-  close.textContent = "Understood";
-  close.addEventListener("click", () => line.remove());
-  line.append(" ", close);
-  root.insertBefore(line, stage);
-}
-
-let saidState = "";
-function paintTray() {
-  const unsent = outbox.list();
-  const slow = unsent.filter((act) => act.refused || Date.now() - act.chosen > 1500 || outbox.state !== "sending");
-  const troubled = outbox.state === "offline" || outbox.state === "signed-out";
-  const shown = !trayBox.hidden && unsent.length; // it does not flicker between two tries
-  trayBox.hidden = !troubled && !slow.length && !shown;
-  const heading = {
-    offline: `The server cannot be reached. ${unsent.length ? "What you chose is kept here and sent again by itself." : ""}`,
-    "signed-out": "You have been signed out. What you chose is kept here; sign in again to go on.",
-  }[outbox.state];
-  const parts = [notice("mb-1 fw-semibold", heading || "Not saved yet:")];
-  if (outbox.state === "signed-out") {
-    const link = document.createElement("a");
-    link.href = root.dataset.signInUrl;
-    link.className = "btn btn-sm btn-primary";
-    link.id = "sign-in-again";
-    link.textContent = "Sign in again";
-    link.addEventListener("click", () => { leaving = true; });
-    parts.push(link);
-  }
-  const list = document.createElement("ul");
-  for (const act of unsent) list.append(trayLine(act));
-  parts.push(list);
-  trayBox.replaceChildren(...parts);
-  const state = troubled ? outbox.state : "";
-  if (state !== saidState) say(heading || "The server is back; everything is saved.");
-  saidState = state;
-}
-
-function trayLine(act) {
-  const line = document.createElement("li");
-  line.dataset.unsent = act.pair;
-  line.textContent = `${act.label} – ${act.text}`;
-  if (act.refused) {
-    const why = notice("mb-1 text-danger-emphasis", act.refused);
-    const drop = document.createElement("button");
-    drop.type = "button";
-    drop.className = "btn btn-sm btn-outline-secondary";
-    drop.textContent = "Drop it";
-    drop.addEventListener("click", () => outbox.remove(act.key));
-    line.append(why, drop);
-  }
-  return line;
-}
-
 // ------------------------------------------------------------------------------------------------------ the keys
 
 const fold = (name) => () => {
@@ -432,7 +364,6 @@ function onKey(event) {
 
 // -------------------------------------------------------------------------------------------------------- wiring
 
-let leaving = false;
 const outbox = new Outbox(
   `fairpool-act:${root.dataset.user}:${root.dataset.batch}:`,
   async (act) => {

@@ -40,7 +40,7 @@ def _nothing_under_way_at_the_end(new_page, request):
     """What a page still asks of the server must not meet the emptying of the database after the test."""
     yield
     for page in request.node.open_pages:
-        if not page.is_closed() and page.evaluate("typeof desk !== 'undefined'"):
+        if not page.is_closed() and page.evaluate("typeof outbox !== 'undefined'"):
             until(page, "!desk.asking && outbox.state !== 'sending'")
 
 
