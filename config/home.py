@@ -102,7 +102,9 @@ def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
         )
     if overview.release is None or overview.release.counts.get("labels") != overview.pairs.labelled:
         return NextStep(
-            "Publish a release", "Scores are computed on frozen labels.", reverse("labels:release-new", args=[slug])
+            "Publish a release",
+            "Scores are computed on frozen labels.",
+            reverse("labels:release-new", args=[slug]),
         )
     return NextStep(
         "Compare the systems",
