@@ -60,8 +60,13 @@ def pool_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @access.lead
 def pool_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    """Choose what to pool and see what it costs (GET), then build it (POST)."""
+    """Choose what to pool and see what it costs, then build it.
+
+    A preview writes nothing, but is sent by POST: a list of questions is longer than an address may be.
+    """
     if request.method == "POST":
+        if "preview" in request.POST:
+            return _preview(request, evalset, PoolForm(request.POST, evalset=evalset))
         return _build(request, evalset)
     form = PoolForm(
         request.GET if "strategy" in request.GET else beginning(evalset, request.GET), evalset=evalset
