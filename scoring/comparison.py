@@ -316,6 +316,8 @@ def _where(worse: Sequence[Change], questions: Questions) -> str:
         return ""
     if len(worse) == 1:
         return f"; the one regression is in slice {name}"
+    if counts[name] == len(worse):
+        return f"; all {len(worse)} regressions are in slice {name}"
     return f"; {counts[name]} of the {len(worse)} regressions are in slice {name}"
 
 

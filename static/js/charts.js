@@ -24,7 +24,7 @@
   }
 
   // The names of lines in the order of their ends, pushed apart where they would touch, each joined to its line.
-  function labelLineEnds(chart, ctx) {
+  function labelLineEnds(chart, ctx, letters) {
     const ends = [];
     chart.data.datasets.forEach((dataset, index) => {
       let last = dataset.data.length - 1;
@@ -43,7 +43,8 @@
       ctx.moveTo(end.x + 4, end.y);
       ctx.lineTo(end.x + 16, end.at - over);
       ctx.stroke();
-      ctx.fillText(end.text, end.x + 20, end.at - over);
+      const text = end.text.length > letters ? `${end.text.slice(0, letters - 1)}…` : end.text;
+      ctx.fillText(text, end.x + 20, end.at - over);
     }
   }
 
@@ -57,7 +58,7 @@
       ctx.font = `12px ${colour("--bs-font-sans-serif")}`;
       ctx.textBaseline = "middle";
       if (options.kind === "lines") {
-        labelLineEnds(chart, ctx);
+        labelLineEnds(chart, ctx, options.letters);
       } else {
         chart.data.datasets.forEach((dataset, index) => {
           chart.getDatasetMeta(index).data.forEach((bar, place) => {
@@ -116,7 +117,8 @@
     const share = { ...ticks, callback: (value) => `${Math.round(value * 100)} %` };
     const isLines = kind === "lines";
     const longest = Math.max(...found.rows.map((row) => row.label.length));
-    const room = isLines ? Math.min(260, 30 + 7 * longest) : 120;
+    const width = figure.querySelector(".chart-box").clientWidth;
+    const room = isLines ? Math.min(260, 30 + 7 * longest, 0.45 * width) : 120;
     charts.set(figure, new window.Chart(figure.querySelector("canvas"), {
       type: isLines ? "line" : "bar",
       data: isLines ? lines(found) : bars(found),
@@ -126,7 +128,7 @@
         maintainAspectRatio: false,
         indexAxis: isLines ? "x" : "y",
         layout: { padding: { right: room } },
-        plugins: { legend: { display: false }, directLabels: { kind, counts } },
+        plugins: { legend: { display: false }, directLabels: { kind, counts, letters: Math.floor((room - 26) / 7) } },
         scales: isLines
           ? {
               x: { grid, ticks, title: { display: true, text: "depth k", color: text } },

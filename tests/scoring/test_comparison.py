@@ -267,6 +267,23 @@ def test_the_sentence() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("worse", "said"),
+    [
+        ([0], "; the one regression is in slice multi-source."),
+        ([0, 1], "; all 2 regressions are in slice multi-source."),
+        ([0, 1, 2], "; 2 of the 3 regressions are in slice multi-source."),
+        ([2], "; unjudged@5 0 % and 0 %."),
+        ([0, 2], "; unjudged@5 0 % and 0 %."),
+    ],
+)
+def test_the_sentence_names_the_slice_that_holds_most_regressions(worse, said) -> None:
+    result = result_of([-0.1, -0.1, -0.1, 0.0])
+    changes = [Change(question, 1.0, 0.5) for question in worse]
+    text = sentence("P@5", "5", result, (0.0, 0.0), read(0.0, 0.0, depth="5"), changes, QUESTIONS)
+    assert text.endswith(said)
+
+
 def test_the_sentence_says_when_nothing_may_be_concluded() -> None:
     result = result_of([0.1, -0.1, 0.0, 0.0])
     for word, begins in (
