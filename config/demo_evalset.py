@@ -49,8 +49,8 @@ Ask of each passage: **would a good answer to this question use it?**
 - If the question has no answer in the handbook, everything is 0. That is a finding, not a failure.
 """
 DESCRIPTION = (
-    "A fictional company's support handbook. Its first labels come from the pool of two BM25 systems; newer systems "
-    "find much that nobody has looked at."
+    "A fictional company's support handbook. Its first labels come from the pool of the two oldest systems; newer "
+    "ones find much that nobody has looked at."
 )
 
 

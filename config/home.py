@@ -23,11 +23,12 @@ SHALLOW_DEPTH = 5
 
 
 class NextStep(NamedTuple):
-    """What to do next, why, and where."""
+    """What to do next, why, where, and what the button to it says."""
 
     title: str
     why: str
     address: str
+    act: str
 
 
 class LatestRun(NamedTuple):
@@ -72,20 +73,15 @@ def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
         return f"{reverse('judging:import', args=[slug])}?{urlencode({'kind': kind})}"
 
     if not overview.questions:
-        return NextStep("Bring in the questions", "Everything else refers to them.", importing("questions"))
+        return NextStep(
+            "Bring in the questions", "Everything else refers to them.", importing("questions"), "Import"
+        )
     if not overview.latest_runs:
-        return NextStep(
-            "Bring in runs", "A pool is the union of what several systems returned.", importing("run")
-        )
+        why = "A pool is the union of what several systems returned."
+        return NextStep("Bring in runs", why, importing("run"), "Import")
     if overview.chunks_without_text == overview.chunks:
-        return NextStep(
-            "Bring in the chunks", "Assessors can only judge what they can read.", importing("chunks")
-        )
-    if overview.open_batches:
-        batch = overview.open_batches[0]
-        return NextStep(
-            f"Batch {batch} is being judged", "Watch how it goes and what waits.", batch.get_absolute_url()
-        )
+        why = "Assessors can only judge what they can read."
+        return NextStep("Bring in the chunks", why, importing("chunks"), "Import")
     worst = max(overview.latest_runs, key=lambda item: item.deep.rate or 0)
     if (worst.deep.rate or 0) > evalset.low_unjudged_rate:
         return NextStep(
@@ -93,21 +89,25 @@ def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
             f"{worst.deep.unjudged} of the {worst.deep.returned} chunks it returned within the first {DEPTH} are "
             "unjudged. Until they are judged, any comparison with it favours the systems that built the pool.",
             f"{reverse('judging:pool-new', args=[slug])}?{urlencode({'run': worst.run.pk})}",
+            "See what that costs",
         )
+    if overview.open_batches:
+        batch = overview.open_batches[0]
+        why = "Watch how it goes and what waits."
+        return NextStep(f"Batch {batch} is being judged", why, batch.get_absolute_url(), "Open the batch")
     if overview.pairs.contested:
         return NextStep(
             f"Settle {overview.pairs.contested} contested pairs",
             "Their judgments differ and the policy gives them no label.",
             reverse("labels:contested", args=[slug]),
+            "See them",
         )
     if overview.release is None or overview.release.counts.get("labels") != overview.pairs.labelled:
-        return NextStep(
-            "Publish a release",
-            "Scores are computed on frozen labels.",
-            reverse("labels:release-new", args=[slug]),
-        )
+        why = "Scores are computed on frozen labels."
+        return NextStep("Publish a release", why, reverse("labels:release-new", args=[slug]), "Publish")
     return NextStep(
         "Compare the systems",
         f"All are judged to depth {DEPTH}, near enough: the numbers can be read.",
         reverse("scoring:score-list", args=[slug]),
+        "Open the scores",
     )
