@@ -25,6 +25,9 @@ class DeskForm(forms.Form):
     key = forms.UUIDField()
     # Who was signed in when the page was made: a tab left open does not judge in the next person's name.
     as_user = forms.IntegerField()
+    revision = forms.IntegerField(
+        min_value=1, required=False, help_text="Of the chunk's text that was on screen."
+    )
     act = forms.RegexField(ACT)
     note = forms.CharField(required=False, max_length=MOST_NOTE, strip=True)
     facts = forms.Field(required=False, widget=forms.SelectMultiple)

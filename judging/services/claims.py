@@ -125,6 +125,19 @@ NEXT_PAIRS = f"""
     FOR NO KEY UPDATE OF p
 """
 
+# A chunk that was revised since the batch was made is judged by its current text, unless somebody has judged the pair
+# or has the earlier text on screen. The pairs are locked.
+TAKE_CURRENT_TEXT = """
+    UPDATE judging_batchpair p SET revision = chunk.revision
+    FROM evalsets_chunk chunk
+    WHERE p.id = ANY(%(pairs)s) AND chunk.id = p.chunk_id AND chunk.revision <> p.revision
+      AND NOT EXISTS (SELECT FROM judging_judgment j WHERE j.pair_id = p.id)
+      AND NOT EXISTS (
+          SELECT FROM judging_task t
+          WHERE t.pair_id = p.id AND t.assessor_id <> %(me)s AND t.leased_until > statement_timestamp() - %(grace)s
+      )
+"""
+
 # Counted anew now that the pairs are locked. A task of mine whose lease had ended is taken up again.
 TAKE = f"""
     INSERT INTO judging_task (pair_id, assessor_id, leased_until)
@@ -284,8 +297,10 @@ def _values(batch: Batch, assessor: Assessor) -> dict[str, Any]:
 
 def _take(pairs: Sequence[int], values: dict[str, Any]) -> int:
     """Make tasks of these pairs, as far as they are open still. Returns how many."""
+    values = {**values, "pairs": list(pairs)}
     with connection.cursor() as cursor:
-        cursor.execute(TAKE, {**values, "pairs": list(pairs)})
+        cursor.execute(TAKE_CURRENT_TEXT, values)
+        cursor.execute(TAKE, values)
         return cursor.rowcount
 
 

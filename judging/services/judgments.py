@@ -79,6 +79,7 @@ def save_judgment(
     key: uuid.UUID,
     seconds: float | None = None,
     chosen_ago: timedelta = timedelta(0),
+    revision: int | None = None,
 ) -> Saved:
     """Save the user's verdict on the pair. One act is one judgment, however often it is sent.
 
@@ -91,8 +92,10 @@ def save_judgment(
       is free. If their lease has ended and others have taken all places since, it is kept as an extra judgment and
       marked so. It is kept too while the batch is paused or after it was cancelled.
 
-    `seconds` is active time on the pair. Raises BadInput for a verdict outside the rubric, Refused for a pair that
-    was never given to this user.
+    `seconds` is active time on the pair. `revision` is the chunk's revision that was read, the pair's own unless it is
+    said: a page that lay open while the chunk was revised judges the text that it shows.
+
+    Raises BadInput for a verdict outside the rubric, Refused for a pair that was never given to this user.
     """
     assessor = take_seat(batch=pair.batch, by=by)
     pair = (
@@ -102,7 +105,9 @@ def save_judgment(
     )
     rubric = pair.batch.rubric
     verdict.check(rubric)
-    verdict = replace(verdict, spans=_placed(verdict.spans, pair))
+    if revision is None:
+        revision = pair.revision
+    verdict = replace(verdict, spans=_placed(verdict.spans, pair, revision))
 
     mine = Q(pair=pair, assessor=assessor, replaced_by__isnull=True)
     known = list(Judgment.objects.filter(mine | Q(idempotency_key=key)).select_related("replaced_by"))
@@ -137,7 +142,7 @@ def save_judgment(
         evalset_id=pair.batch.evalset_id,
         question_id=pair.question_id,
         chunk_id=pair.chunk_id,
-        revision=pair.revision,
+        revision=revision,
         pair=pair,
         assessor=assessor,
         rubric=rubric,
@@ -174,11 +179,17 @@ def takes_a_place(judgment: Judgment) -> bool:
     return judgment.kind != Judgment.Kind.SKIP and not is_extra(judgment)
 
 
-def _placed(spans: Sequence[dict[str, Any]], pair: BatchPair) -> list[dict[str, Any]]:
+def _placed(spans: Sequence[dict[str, Any]], pair: BatchPair, revision: int) -> list[dict[str, Any]]:
     """The evidence with its places in the text that was read. Raises BadInput for words that are not in it."""
+    known = (
+        revision == pair.revision
+        or ChunkRevision.objects.filter(chunk=pair.chunk_id, number=revision).exists()
+    )
+    if not known:
+        raise BadInput(f"The chunk has no revision {revision}. Load the page anew.")
     if not spans:
         return []
-    text = ChunkRevision.objects.get(chunk=pair.chunk_id, number=pair.revision).text
+    text = ChunkRevision.objects.get(chunk=pair.chunk_id, number=revision).text
     placed = []
     for span in spans:
         words, start = span["text"], span["start"]

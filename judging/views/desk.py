@@ -88,6 +88,7 @@ def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
                 key=form.cleaned_data["key"],
                 seconds=form.cleaned_data["seconds"],
                 chosen_ago=form.cleaned_data["chosen_ago"],
+                revision=form.cleaned_data["revision"],
             )
     except BadInput as error:
         return _refuse(request, batch, str(error), status=400)

@@ -271,3 +271,33 @@ def test_the_database_refuses_a_second_task_of_one_pair_for_one_assessor(evalset
 
     with pytest.raises(IntegrityError, match="task_twice_for_assessor"), transaction.atomic():
         Task.objects.create(pair=task.pair, assessor=task.assessor, leased_until=task.leased_until)
+
+
+def test_a_chunk_revised_since_is_judged_by_its_current_text(evalset, carol, alice):
+    batch = batch_of(evalset, {"q1": ["c1"]}, by=carol, assessors=[alice])
+    add_revision(evalset.chunks.get(), "The answer moved.")
+
+    claim_next(batch=batch, by=alice)
+
+    pair = pair_of(batch, "q1", "c1")
+    assert pair.revision == 2
+    assert grade(pair, alice).judgment.revision == 2
+
+
+def test_the_text_does_not_change_under_the_eyes_of_another(evalset, carol, alice, bob):
+    batch = batch_of(evalset, {"q1": ["c1"]}, by=carol, assessors=[alice, bob], overlap=2, overlap_share=1)
+    claim_next(batch=batch, by=alice)
+    add_revision(evalset.chunks.get(), "The answer moved.")
+    claim_next(batch=batch, by=bob)
+
+    assert pair_of(batch, "q1", "c1").revision == 1
+
+
+def test_both_judgments_of_a_pair_are_of_one_text(evalset, carol, alice, bob):
+    batch = batch_of(evalset, {"q1": ["c1"]}, by=carol, assessors=[alice, bob], overlap=2, overlap_share=1)
+    claim_next(batch=batch, by=alice)
+    grade(pair_of(batch, "q1", "c1"), alice)
+    add_revision(evalset.chunks.get(), "The answer moved.")
+    claim_next(batch=batch, by=bob)
+
+    assert grade(pair_of(batch, "q1", "c1"), bob).judgment.revision == 1

@@ -37,7 +37,7 @@ def fields_of(html: str) -> dict[str, str]:
     """The hidden fields of the desk's form, as a browser would send them."""
     form = html[html.index('class="desk-pair"') :]
     names = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
-    return {name: names[name] for name in ("pair", "key", "as_user", "spans")}
+    return {name: names[name] for name in ("pair", "key", "revision", "as_user", "spans")}
 
 
 def press(client, batch: Batch, act: str, *, html: str | None = None, as_json: bool = False, **more):
@@ -191,6 +191,26 @@ def test_bad_input_gets_a_reason_and_saves_nothing(batch, alice, client_for, bad
     assert response.status_code == 400
     assert response.json()["error"]
     assert not Judgment.objects.exists()
+
+
+def test_a_page_that_lay_open_judges_the_text_that_it_shows(batch, evalset, alice, client_for):
+    """Case 101: the chunk is revised, and handed out anew, while its earlier text is on screen."""
+    client = client_for(alice)
+    html = start(client, batch)
+    add_revision(evalset.chunks.get(external_id="c1"), "The answer moved.")
+    let_leases_end(batch)
+    assert "The answer moved." in start(client, batch)
+
+    press(client, batch, "grade:3", html=html)
+    assert Judgment.objects.get().revision == 1
+
+
+def test_a_revision_that_is_not_there_is_bad_input(batch, alice, client_for):
+    client = client_for(alice)
+    html = start(client, batch)
+    response = press(client, batch, "grade:3", html=html, revision=7, as_json=True)
+    assert response.status_code == 400
+    assert "no revision 7" in response.json()["error"]
 
 
 def test_a_page_of_somebody_else_does_not_judge_in_my_name(batch, alice, bob, client_for):
