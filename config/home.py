@@ -88,7 +88,7 @@ def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
             f"Judge what {worst.run.system} found",
             f"{worst.deep.unjudged} of the {worst.deep.returned} chunks it returned within the first {DEPTH} are "
             "unjudged. Until they are judged, any comparison with it favours the systems that built the pool.",
-            f"{reverse('judging:pool-new', args=[slug])}?{urlencode({'run': worst.run.pk})}",
+            reverse("judging:pool-new", args=[slug]),
             "See what that costs",
         )
     if overview.open_batches:
