@@ -53,6 +53,7 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "judging:desk": ("get", ASSESSOR),
     "judging:desk-next": ("post", ASSESSOR),
     "judging:desk-save": ("post", ASSESSOR),
+    "judging:desk-same": ("get", ASSESSOR),
     "judging:desk-stop": ("post", ASSESSOR),
     "judging:desk-highlight": ("post", ASSESSOR),
     "labels:question-list": ("get", READER),

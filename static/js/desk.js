@@ -331,6 +331,7 @@ const keys = {
   s: press("[data-key=s]"),
   c: press("[data-key=c]"),
   e: press("[data-key=e]"),
+  d: press("[data-key=d]"),
   i: fold("narrative"),
   f: fold("facts"),
   g: fold("given"),
