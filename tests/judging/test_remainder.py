@@ -165,10 +165,15 @@ def test_open_batches_queue_and_cancelled_ones_do_not(evalset, pool) -> None:
     assert left(pool) == {("q1", "b"), ("q1", "d"), ("q2", "a")}
 
 
-def test_a_pair_queued_with_an_older_text_is_not_queued(evalset, pool) -> None:
-    queue(pool, ("q1", "a"))
-    add_revision(evalset.chunks.get(external_id="a"), "Another text.")
-    assert ("q1", "a") in left(pool)
+def test_a_pair_queued_before_its_text_changed_is_queued_until_somebody_judged_the_older_text(
+    evalset, pool
+) -> None:
+    """An untouched pair takes up the current text when it is handed out; a judged one stays with its own."""
+    batch = queue(pool, ("q1", "a"), ("q1", "b"), wanted=2)
+    judge(evalset, "q1", "b", 1, pair=batch.pairs.get(chunk__external_id="b"))
+    for cid in ("a", "b"):
+        add_revision(evalset.chunks.get(external_id=cid), "Another text.")
+    assert left(pool) == ALL - {("q1", "a")}
 
 
 def test_pairs_with_too_few_judgments_come_back_only_when_asked_for(evalset, pool) -> None:
@@ -380,7 +385,11 @@ def random_history(
             chunk = evalset.chunks.get(external_id=rng.choice(with_text))
             add_revision(chunk, f"Text {chunk.revision + 1}.")
         elif act == "queue":
-            batch = queue(pool, *{(rng.choice(qids), rng.choice(with_text)) for _ in range(3)})
+            batch = queue(pool, *{(rng.choice(qids), rng.choice(with_text)) for _ in range(3)}, wanted=2)
+            for pair in batch.pairs.select_related("question", "chunk"):
+                if rng.random() < 0.3:
+                    names = (pair.question.external_id, pair.chunk.external_id)
+                    made.append(judge(evalset, *names, rng.randint(0, 3), pair=pair))
             if rng.random() < 0.3:
                 batch.pairs.filter(pk=batch.pairs.first().pk).update(filled_at=timezone.now())
         elif act == "cancel" and evalset.batches.exists():
@@ -402,6 +411,7 @@ def numbers_slowly(evalset, runs, covered, wanted) -> dict[tuple[str, str], str]
     judgments = list(Judgment.objects.select_related("assessor"))
     replaced = {judgment.replaces_id for judgment in judgments}
     queued = list(BatchPair.objects.filter(filled_at=None, batch__cancelled_at=None))
+    judged_pairs = {judgment.pair_id for judgment in judgments}
     result = {}
     for run, k in runs:
         for ranking in Ranking.objects.filter(run=run):
@@ -418,7 +428,8 @@ def numbers_slowly(evalset, runs, covered, wanted) -> dict[tuple[str, str], str]
                 ]
                 graders = {judgment.assessor for judgment in current if judgment.kind == "grade"}
                 waiting = any(
-                    (row.question_id, row.chunk_id, row.revision) == (ranking.question_id, pk, chunk.revision)
+                    (row.question_id, row.chunk_id) == (ranking.question_id, pk)
+                    and (row.revision == chunk.revision or row.pk not in judged_pairs)
                     for row in queued
                 )
                 if pair in covered:
