@@ -1,6 +1,9 @@
 """Members, settings and new eval sets, through their pages."""
 
+import json
+
 import pytest
+from django.core.management import CommandError, call_command
 
 from evalsets.models import EvalSet, Member, User, default_scale
 
@@ -110,3 +113,16 @@ def test_a_slug_is_taken_once(evalset, alice, client_for) -> None:
     response = client_for(alice).post("/evalsets/new/", settings_of(EvalSet(name="Another"), slug="handbook"))
     assert response.status_code == 422
     assert EvalSet.objects.count() == 1
+
+
+def test_command_gives_a_role(evalset, capsys) -> None:
+    User.objects.create_user("dora")
+    call_command("add_member", "handbook", "dora", "--role", "viewer", "--json")
+    assert json.loads(capsys.readouterr().out) == {"evalset": "handbook", "user": "dora", "role": "viewer"}
+    assert evalset.members.get(user__username="dora").role == "viewer"
+
+
+def test_command_says_who_is_unknown(evalset) -> None:
+    with pytest.raises(CommandError, match="There is no user 'nobody'") as caught:
+        call_command("add_member", "handbook", "nobody", "--role", "viewer")
+    assert caught.value.returncode == 3
