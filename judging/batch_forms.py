@@ -43,6 +43,11 @@ class BatchForm(forms.Form):
         initial=Batch.Sharing.BY_QUESTION,
         widget=forms.RadioSelect,
     )
+    without_copies = forms.BooleanField(
+        required=False,
+        label="Leave out copies of chunks that are judged already",
+        help_text="A chunk in a class with a member that is judged for the question stands for what was judged.",
+    )
     overlap = forms.IntegerField(
         label="Independent judgments of an overlapping pair",
         min_value=1,

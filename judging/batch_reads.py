@@ -91,6 +91,8 @@ class Cost:
     questions: int
     waiting_for_text: int
     queued: int
+    # Pairs whose chunk is in a class that is judged for the question: what leaving copies out saves, or has saved.
+    copies: int
     judgments: int
     seconds: float
     people: int
@@ -112,16 +114,24 @@ class GradeCount:
     share: float = field(default=0.0)
 
 
-def batch_cost(*, pool: Pool, overlap: int, overlap_share: float, people: int) -> Cost:
+def batch_cost(
+    *, pool: Pool, overlap: int, overlap_share: float, people: int, without_copies: bool = False
+) -> Cost:
     """The remainder of the pool as it stands, and the hours that judging it takes."""
     numbers = measure_pool(pool)
-    pairs = numbers.totals.remainder
+    copies = numbers.totals.in_judged_class
+    pairs = numbers.totals.remainder - (copies if without_copies else 0)
     judgments = pairs + round(overlap_share * pairs) * (overlap - 1)
     return Cost(
         pairs=pairs,
-        questions=sum(1 for question in numbers.questions if question.counts.remainder),
+        questions=sum(
+            1
+            for question in numbers.questions
+            if question.counts.remainder > (question.counts.in_judged_class if without_copies else 0)
+        ),
         waiting_for_text=numbers.totals.waiting_for_text,
         queued=numbers.totals.queued,
+        copies=copies,
         judgments=judgments,
         seconds=judgments * numbers.seconds_per_judgment,
         people=people,

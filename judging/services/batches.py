@@ -37,6 +37,7 @@ def make_batch(
     by: User | None,
     assessors: Sequence[User],
     pairs: Iterable[PairToJudge] | None = None,
+    without_copies: bool = False,
     sharing: Batch.Sharing = Batch.Sharing.BY_QUESTION,
     overlap: int = 1,
     overlap_share: float = 0.0,
@@ -48,7 +49,8 @@ def make_batch(
     """Hand the pool's remainder to the assessors as a batch.
 
     `pairs` are what to judge; without it, the whole remainder of the pool as it stands now, less the pairs whose text
-    is not there yet. `overlap_share` of them (0 to 1), drawn by `seed`, want `overlap` independent judgments each,
+    is not there yet and, with `without_copies`, less those whose chunk is in a class with a member that is judged for
+    the question already. `overlap_share` of them (0 to 1), drawn by `seed`, want `overlap` independent judgments each,
     the others one. Where the lead assigns (`sharing`), the questions are dealt to the assessors in turn, and
     `reassign_questions` changes that.
 
@@ -62,7 +64,7 @@ def make_batch(
     if pairs is None:
         from judging.services.remainder import pairs_to_judge
 
-        pairs = pairs_to_judge(pool=pool)
+        pairs = pairs_to_judge(pool=pool, without_copies=without_copies)
     todo = list(pairs)
     if not todo:
         raise BadInput(
@@ -94,6 +96,7 @@ def make_batch(
             "batch": batch.pk,
             "pool": pool.pk,
             "pairs": len(todo),
+            "without_copies": without_copies,
             "overlap": overlap,
             "seed": batch.seed,
         },

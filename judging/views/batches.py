@@ -91,7 +91,13 @@ def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> batch_reads.Cos
     share = _number(said.get("overlap_percent"), 0.0, most=100.0) / 100
     overlap = int(_number(said.get("overlap"), 2.0, most=50.0)) if share else 1
     people = len(set(said.getlist("assessors")))
-    return batch_reads.batch_cost(pool=pool, overlap=max(1, overlap), overlap_share=share, people=people)
+    return batch_reads.batch_cost(
+        pool=pool,
+        overlap=max(1, overlap),
+        overlap_share=share,
+        people=people,
+        without_copies="without_copies" in said,
+    )
 
 
 def _number(text: str | None, otherwise: float, *, most: float) -> float:

@@ -33,6 +33,11 @@ class Command(FairpoolCommand):
             help="Somebody who judges in it. Give one for each.",
         )
         parser.add_argument(
+            "--without-copies",
+            action="store_true",
+            help="Leave out chunks of a class that has a member judged for the question already.",
+        )
+        parser.add_argument(
             "--overlap",
             metavar="N:SHARE",
             default="1:0",
@@ -61,6 +66,7 @@ class Command(FairpoolCommand):
             name=options["name"],
             by=None,
             assessors=[find_user(name) for name in options["assessors"]],
+            without_copies=options["without_copies"],
             sharing=Batch.Sharing(options["sharing"]),
             overlap=overlap,
             overlap_share=share,
