@@ -99,8 +99,8 @@ def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
         return NextStep(
             f"Settle {overview.pairs.contested} contested pairs",
             "Their judgments differ and the policy gives them no label.",
-            reverse("labels:contested", args=[slug]),
-            "See them",
+            reverse("labels:settle-next", args=[slug]),
+            "Settle them",
         )
     if overview.release is None or overview.release.counts.get("labels") != overview.pairs.labelled:
         why = "Scores are computed on frozen labels."

@@ -67,6 +67,8 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "labels:ranking": ("get", READER),
     "labels:run-file": ("get", READER),
     "labels:contested": ("get", READER),
+    "labels:settle-next": ("get", LEAD),
+    "labels:settle": ("get", LEAD),
     "labels:duplicate-list": ("get", LEAD),
     "labels:duplicate-find": ("post", LEAD),
     "labels:duplicate-join-equal": ("post", LEAD),
