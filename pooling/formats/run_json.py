@@ -38,6 +38,7 @@ class JsonRun:
 
     builder: EntryBuilder = field(default_factory=EntryBuilder)
     lines: dict[str, int] = field(default_factory=dict)
+    reports_abstention: bool = False
     abstained: set[str] = field(default_factory=set)
     passages: dict[int, Passage] = field(default_factory=dict)
     tags: Tags = field(default_factory=dict)
@@ -67,8 +68,10 @@ def read_jsonl(source: Source, findings: Findings) -> JsonRun:
             findings.faults.add(
                 "field-type", line=line, field="abstained", value=abstained, expected="true or false"
             )
-        elif abstained:
-            run.abstained.add(question)
+        elif "abstained" in record:
+            run.reports_abstention = True
+            if abstained:
+                run.abstained.add(question)
         results = record.get("results")
         if results is None and abstained is True:
             results = []

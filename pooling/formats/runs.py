@@ -31,7 +31,7 @@ class RankingRecord:
     chunks: NDArray[np.int32]
     scores: NDArray[np.float64] | None
     line: int | None = None
-    abstained: bool = False
+    abstained: bool | None = None  # None: the file reports no abstention at all
     passages: list[Passage | None] | None = None
 
 
@@ -156,6 +156,6 @@ def with_empty_rankings(found: dict[str, RankingRecord], extra: JsonRun) -> list
         ranking = found.get(question) or RankingRecord(
             question, np.empty(0, np.int32), np.empty(0, np.float64), line
         )
-        ranking.abstained = question in extra.abstained
+        ranking.abstained = question in extra.abstained if extra.reports_abstention else None
         rankings.append(ranking)
     return rankings

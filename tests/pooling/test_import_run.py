@@ -293,6 +293,16 @@ def test_abstention_and_passages_are_kept(bring, questions):
     assert second.scores == [2.0, 1.0, 0.0]
 
 
+def test_a_run_that_reports_no_abstention_says_nothing_of_it(bring, questions):
+    bring(RUN, system="A")
+    assert set(Ranking.objects.values_list("abstained", flat=True)) == {None}
+
+
+def test_a_run_may_report_that_it_never_abstained(bring, questions):
+    bring('{"qid": "q1", "results": ["c1"], "abstained": false}\n{"qid": "q2", "results": ["c2"]}')
+    assert set(Ranking.objects.values_list("abstained", flat=True)) == {False}
+
+
 def test_duplicates_that_are_dropped_are_recorded(bring, questions):
     text = "q1 Q0 c1 1 3 s\nq1 Q0 c1 2 2 s\nq1 Q0 c2 3 1 s\n"
     with pytest.raises(BadInput) as caught:

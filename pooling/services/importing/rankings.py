@@ -26,7 +26,7 @@ def content_hash(file: RunFile, questions: dict[int, RankingRecord]) -> str:
     rankings = sorted(questions.values(), key=lambda ranking: ranking.question.encode())
     digest = hashlib.sha256()
     for ranking in rankings:
-        digest.update(f"{ranking.question}\n{len(ranking.chunks)} {int(ranking.abstained)}\n".encode())
+        digest.update(f"{ranking.question}\n{len(ranking.chunks)} {int(bool(ranking.abstained))}\n".encode())
     order = np.concatenate([ranking.chunks for ranking in rankings]) if rankings else np.empty(0, np.int32)
     ids = file.vocabulary_array.take(pa.array(order, pa.int32())).cast(pa.large_string())
     _validity, offsets, text = ids.buffers()
@@ -71,8 +71,8 @@ def scores_of(ranking: RankingRecord) -> npt.NDArray[np.float64]:
     return np.zeros(len(ranking.chunks)) if ranking.scores is None else ranking.scores
 
 
-def boolean_field(value: bool) -> bytes:
-    return struct.pack("!i?", 1, value)
+def boolean_field(value: bool | None) -> bytes:
+    return NULL_FIELD if value is None else struct.pack("!i?", 1, value)
 
 
 def passages_field(ranking: RankingRecord) -> bytes:

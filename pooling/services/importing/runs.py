@@ -243,7 +243,7 @@ def match_questions(
         "questions_skipped": len(unknown),
         "questions_missing": len(missing),
         "missing": missing[:MISSING_LISTED],
-        "abstained": sum(ranking.abstained for ranking in file.rankings),
+        "abstained": sum(bool(ranking.abstained) for ranking in file.rankings),
     }
     return matched
 
