@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from evalsets.models import Chunk, ChunkRevision, EvalSet, Member, Question, User
@@ -19,6 +20,17 @@ from pooling.models import Ranking, Run, System
 pytest_plugins = ["tests.servers"]
 
 PASSWORD = "a long enough password"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker) -> Iterator[None]:
+    """The test database; before it is dropped, sessions that killed servers and ended threads left in it are ended."""
+    yield
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 @pytest.fixture(autouse=True)
