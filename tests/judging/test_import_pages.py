@@ -87,8 +87,10 @@ def test_recheck_with_other_options_uses_the_same_upload(evalset, lead) -> None:
 def test_the_same_file_twice_says_that_nothing_was_new(evalset, lead) -> None:
     content = '{"id": "q1", "text": "What?"}\n'
     write(lead, send(lead, "questions", content))
-    again = write(lead, send(lead, "questions", content))
+    again = send(lead, "questions", content)
     assert "imported already" in again.content.decode()
+    assert "Write" not in again.content.decode()
+    assert "imported already" in write(lead, again).content.decode()
     assert evalset.questions.count() == 1
 
 
