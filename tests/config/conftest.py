@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -85,7 +86,8 @@ def _homestead(path: Path) -> Iterator[Homestead]:
     homestead = Homestead(path)
     yield homestead
     for pid in homestead.processes():
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
+            os.kill(pid, signal.SIGKILL)
     shutil.rmtree(folder_outside(homestead.home), ignore_errors=True)
 
 
