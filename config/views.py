@@ -72,9 +72,7 @@ def evalset_new(request: AuthedRequest) -> HttpResponse:
 def evalset_home(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     context: dict[str, Any] = {"evalset": evalset}
     if request.role == Member.Role.ASSESSOR:
-        context["work"] = [
-            item for item in my_open_batches(request.user) if item.batch.evalset_id == evalset.pk
-        ]
+        context["work"] = my_open_batches(request.user, evalset=evalset)
     else:
         overview = evalset_overview(evalset)
         context |= {"overview": overview, "depth": DEPTH, "shallow_depth": SHALLOW_DEPTH}

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, TextField, When
 from django.db.models.functions import Left
 
-from evalsets.models import ChunkRevision, Question, User
+from evalsets.models import ChunkRevision, EvalSet, Question, User
 from judging import reading
 from judging.models import Assessor, Batch, BatchPair, Judgment
 from judging.services.claims import anything_open, queue
@@ -197,12 +197,14 @@ class OpenBatch:
         return self.batch.paused_at is not None
 
 
-def my_open_batches(user: User) -> list[OpenBatch]:
-    """The open batches that the user may judge in, in all eval sets: the soonest due first, then the oldest.
+def my_open_batches(user: User, *, evalset: EvalSet | None = None) -> list[OpenBatch]:
+    """The open batches that the user may judge in, in all eval sets or one: the soonest due first, then the oldest.
 
     "Go on judging" is a POST to `judging:desk-next`, which takes the next pair and leads to the desk.
     """
     batches = Batch.objects.open().for_assessor(user).select_related("evalset")
+    if evalset is not None:
+        batches = batches.filter(evalset=evalset)
     work = []
     for batch in batches.order_by(F("due_on").asc(nulls_last=True), "created_at", "pk"):
         assessor = batch.assessors.get(user=user)

@@ -54,8 +54,7 @@ def columns(comparison: Comparison, question_pk: int, depth: int) -> tuple[Colum
     chunks = Chunk.objects.in_bulk({chunk for one in ranks for chunk in one})
     texts = {
         revision.chunk_id: revision
-        for revision in ChunkRevision.objects.filter(chunk__in=chunks.values())
-        if revision.number == chunks[revision.chunk_id].revision
+        for revision in ChunkRevision.objects.current().filter(chunk__in=chunks.values())
     }
     first, second = (
         Column(

@@ -45,6 +45,12 @@ class Chunk(models.Model):
         return reverse("labels:chunk", args=[self.evalset.slug, self.pk])
 
 
+class ChunkRevisionQuerySet(models.QuerySet["ChunkRevision"]):
+    def current(self) -> ChunkRevisionQuerySet:
+        """The texts that their chunks have now."""
+        return self.filter(number=models.F("chunk__revision"))
+
+
 class ChunkRevision(models.Model):
     """One text of a chunk, as it was from one import on until the next revision. Never changed."""
 
@@ -63,6 +69,8 @@ class ChunkRevision(models.Model):
     source_revision = models.TextField(blank=True, help_text="The revision's name where it came from.")
     metadata = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = ChunkRevisionQuerySet.as_manager()
 
     class Meta:
         ordering = ["chunk", "number"]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from django.db import connection, transaction
-from django.db.models import F
 
 from evalsets.models import ChunkRevision, Question
 from judging.pair_states import read_pair_states
@@ -126,9 +125,7 @@ def _lines(part: RemainderSlice) -> Iterator[str]:
         chunk_ids = part.chunk_id[some].tolist()
         texts = {
             text.chunk_id: text
-            for text in ChunkRevision.objects.filter(
-                chunk__in=chunk_ids, number=F("chunk__revision")
-            ).select_related("chunk")
+            for text in ChunkRevision.objects.current().filter(chunk__in=chunk_ids).select_related("chunk")
         }
         for question_id, chunk_id in zip(part.question_id[some].tolist(), chunk_ids, strict=True):
             yield json.dumps(_record(questions[question_id], texts[chunk_id]), ensure_ascii=False) + "\n"

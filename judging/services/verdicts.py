@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.db import connection, transaction
-from django.db.models import F
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import Chunk, ChunkRevision, EvalSet, Question, User
@@ -185,7 +184,7 @@ def _links_around(first: Chunk, second: Chunk) -> list[Link]:
 
 def _periods(links: list[Link], first: Chunk, second: Chunk) -> dict[int, Period]:
     chunks = {first.pk, second.pk, *(chunk for link in links for chunk in (link.first, link.second))}
-    texts = ChunkRevision.objects.filter(chunk__in=chunks, number=F("chunk__revision"))
+    texts = ChunkRevision.objects.current().filter(chunk__in=chunks)
     return {text.chunk_id: (text.effective_from, text.effective_to) for text in texts}
 
 

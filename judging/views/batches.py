@@ -29,7 +29,7 @@ from judging.services import batches as services
 def batch_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """All batches for leads and viewers; an assessor sees their own work and no pools."""
     if request.role == Member.Role.ASSESSOR:
-        mine = [item for item in my_open_batches(request.user) if item.batch.evalset_id == evalset.pk]
+        mine = my_open_batches(request.user, evalset=evalset)
         return render(request, "judging/batch_mine.html", {"evalset": evalset, "work": mine})
     batches = evalset.batches.with_progress()
     query, state = request.GET.get("q", "").strip(), request.GET.get("state", "")

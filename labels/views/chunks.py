@@ -17,6 +17,7 @@ from evalsets.models import Chunk, ChunkRevision, EvalSet, Question
 from judging.models import Judgment
 from labels.relations import class_of, relations_of
 from labels.settling import SettledPair, labels_of_chunk
+from labels.views.questions import current_revisions
 
 # What a lead may say of this chunk and another, as this chunk's page puts it.
 RELATION_CHOICES = (
@@ -33,8 +34,8 @@ def chunk_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     chunks = evalset.chunks.all()
     text, only = request.GET.get("q", "").strip(), request.GET.get("only", "")
     if text:
-        found = ChunkRevision.objects.filter(chunk=OuterRef("pk"), number=OuterRef("revision")).filter(
-            Q(text__icontains=text) | Q(title__icontains=text) | Q(doc_id=text)
+        found = ChunkRevision.objects.current().filter(
+            Q(text__icontains=text) | Q(title__icontains=text) | Q(doc_id=text), chunk=OuterRef("pk")
         )
         chunks = chunks.filter(Q(external_id__icontains=text) | Q(Exists(found)))
     if only == "waiting":
@@ -42,12 +43,7 @@ def chunk_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     elif only == "revised":
         chunks = chunks.filter(revision__gt=1)
     page = page_of(request, sorted_by(request, chunks, {"id": "external_id", "revision": "revision"}, "id"))
-    revisions = {
-        item.chunk_id: item
-        for item in ChunkRevision.objects.filter(
-            chunk__in=[chunk.pk for chunk in page], number=F("chunk__revision")
-        )
-    }
+    revisions = current_revisions(page)
     context = {
         "evalset": evalset,
         "page": page,
@@ -100,9 +96,11 @@ def neighbours_of(chunk: Chunk, current: ChunkRevision) -> list[ChunkRevision]:
     """Current texts of the same parent document in its order, up to three on each side, the chunk itself among them."""
     if not current.doc_id:
         return []
-    siblings = ChunkRevision.objects.filter(
-        chunk__evalset=chunk.evalset_id, doc_id=current.doc_id, number=F("chunk__revision")
-    ).select_related("chunk")
+    siblings = (
+        ChunkRevision.objects.current()
+        .filter(chunk__evalset=chunk.evalset_id, doc_id=current.doc_id)
+        .select_related("chunk")
+    )
     ordered = list(siblings.order_by(F("start").asc(nulls_last=True), "chunk__external_id")[:1000])
     here = next((i for i, item in enumerate(ordered) if item.pk == current.pk), 0)
     return ordered[max(0, here - 3) : here + 4]

@@ -6,7 +6,7 @@ import uuid
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.db.models import Count, F
+from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -103,8 +103,7 @@ def duplicate_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpR
 def _shown(evalset: EvalSet, candidate: DuplicateCandidate) -> dict[str, Any]:
     first, second = candidate.first, candidate.second
     texts = {
-        text.chunk_id: text
-        for text in ChunkRevision.objects.filter(chunk__in=[first, second], number=F("chunk__revision"))
+        text.chunk_id: text for text in ChunkRevision.objects.current().filter(chunk__in=[first, second])
     }
     pieces = difference(*(texts[chunk.pk].text if chunk.pk in texts else "" for chunk in (first, second)))
     following = candidate.next_open()
@@ -206,10 +205,7 @@ def class_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
         member.chunk_id: member.chunk
         for member in found.members.select_related("chunk").order_by("chunk__external_id")
     }
-    texts = {
-        text.chunk_id: text
-        for text in ChunkRevision.objects.filter(chunk__in=chunks, number=F("chunk__revision"))
-    }
+    texts = {text.chunk_id: text for text in ChunkRevision.objects.current().filter(chunk__in=chunks)}
     holding = _verdicts_within(chunks)
     context = {
         "evalset": evalset,

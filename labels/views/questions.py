@@ -143,9 +143,8 @@ def _label_of(item: JudgedChunk) -> int:
 
 def current_revisions(chunks: Iterable[Chunk]) -> dict[int, ChunkRevision]:
     """The current text of each chunk that has one, by Chunk.id."""
-    numbers = {chunk.pk: chunk.revision for chunk in chunks}
-    revisions = ChunkRevision.objects.filter(chunk__in=numbers)
-    return {item.chunk_id: item for item in revisions if item.number == numbers[item.chunk_id]}
+    revisions = ChunkRevision.objects.current().filter(chunk__in=[chunk.pk for chunk in chunks])
+    return {revision.chunk_id: revision for revision in revisions}
 
 
 def slices_of(evalset: EvalSet) -> list[str]:
