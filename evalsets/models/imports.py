@@ -14,6 +14,7 @@ class ImportedFile(models.Model):
         RUN = "run", "run"
         QRELS = "qrels", "qrels"
         VERDICTS = "verdicts", "verdicts"
+        JUDGE = "judge", "outside judge"
 
     evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="imported_files")
     kind = models.CharField(max_length=10, choices=Kind)
@@ -29,7 +30,7 @@ class ImportedFile(models.Model):
         indexes = [models.Index(fields=["evalset", "kind", "sha256"], name="imported_file_by_hash")]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=["questions", "chunks", "run", "qrels", "verdicts"]),
+                condition=models.Q(kind__in=["questions", "chunks", "run", "qrels", "verdicts", "judge"]),
                 name="imported_file_kind_unknown",
             ),
         ]
