@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from datasketch import MinHash, MinHashLSH
 
-from labels.duplicates import NEAR, PERMUTATIONS, SHINGLE_WORDS, near_pairs, words_of
+from evalsets.likeness import NEAR, SHINGLE_WORDS, words_of
+from labels.duplicates import PERMUTATIONS, near_pairs
 
 BAR = 3.0
 

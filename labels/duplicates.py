@@ -5,28 +5,19 @@ Pure text work: no Django, no database. It only proposes; people decide, since o
 
 from __future__ import annotations
 
-import re
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import numpy as np
 from datasketch import MinHash, MinHashLSH
-from numpy.typing import NDArray
 
-# Texts are cut into runs of this many words; two texts are near when they share this much of theirs (Jaccard).
-SHINGLE_WORDS = 3
-NEAR = 0.6
+from evalsets.likeness import NEAR, Shingles, jaccard, shingles_of, words_of
+
 PERMUTATIONS = 64
 # A boilerplate text has hundreds of near copies; each chunk is paired with its nearest ones only, which is enough to
 # join them all.
 MOST_PAIRS = 10
 # Buckets of hashes that hold more chunks than this are one text over and over; the nearest of these are looked at.
 MOST_LOOKED_AT = 200
-
-_NOT_A_WORD = re.compile(r"[\W_]+")
-
-Shingles = NDArray[np.uint32]
 
 
 class NearPair(NamedTuple):
@@ -35,11 +26,6 @@ class NearPair(NamedTuple):
     first: int
     second: int
     similarity: float
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text without case and punctuation."""
-    return _NOT_A_WORD.sub(" ", text.casefold()).split()
 
 
 def equal_pairs(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:
@@ -56,16 +42,6 @@ def equal_pairs(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int]]:
         first = first_of.setdefault(normal, key)
         if first != key:
             yield first, key
-
-
-def shingles_of(text: str) -> Shingles:
-    """The distinct word shingles of a text as sorted 32-bit hashes; of a text with fewer words, all of it is one."""
-    words = words_of(text)
-    runs = {
-        zlib.crc32(" ".join(words[start : start + SHINGLE_WORDS]).encode())
-        for start in range(max(1, len(words) - SHINGLE_WORDS + 1))
-    }
-    return np.sort(np.fromiter(runs, np.uint32, len(runs)))
 
 
 def near_pairs(texts: Iterable[tuple[int, str]], *, near: float = NEAR) -> Iterator[NearPair]:
@@ -91,9 +67,3 @@ def near_pairs(texts: Iterable[tuple[int, str]], *, near: float = NEAR) -> Itera
         yield from sorted(found, key=lambda pair: (-pair.similarity, pair.first))[:MOST_PAIRS]
         index.insert(key, sketch)
         seen[key] = shingles
-
-
-def jaccard(one: Shingles, other: Shingles) -> float:
-    """Shared shingles / all shingles of the two, from 0 to 1."""
-    shared = len(np.intersect1d(one, other, assume_unique=True))
-    return shared / (len(one) + len(other) - shared)

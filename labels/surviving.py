@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from labels.duplicates import words_of
+from evalsets.likeness import words_of
 
 #: Why a label may be carried: the same words in the same order, or all the evidence is there whole.
 SAME_WORDS = "the words are the same"
