@@ -186,6 +186,25 @@ class VerdictsForm(ImportForm):
         self.fields["assessor"].choices = choices  # type: ignore[attr-defined]
 
 
+class JudgeForm(QrelsForm):
+    kind = "judge"
+    title = "Outside judge"
+    purpose = (
+        "Grades that a model or a rule gave. They are compared with people's and never count as judgments: they "
+        "take nothing from a pool, and enter a release only where the lead says so for it."
+    )
+    judge = forms.CharField(
+        max_length=200, label="Name of the judge", help_text="Such as its model and prompt: gpt-4o, prompt 3."
+    )
+    repetition = forms.IntegerField(
+        min_value=1,
+        max_value=1000,
+        initial=1,
+        help_text="The same judge run again on the same pairs is its repetition 2; how often it changes its mind "
+        "shows how far it can be trusted.",
+    )
+
+
 FORMS: dict[str, type[ImportForm]] = {
-    form.kind: form for form in (QuestionsForm, ChunksForm, RunForm, QrelsForm, VerdictsForm)
+    form.kind: form for form in (QuestionsForm, ChunksForm, RunForm, QrelsForm, VerdictsForm, JudgeForm)
 }

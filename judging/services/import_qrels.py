@@ -67,34 +67,7 @@ def import_qrels(
         check=check,
         options={"format": format, "negative": negative, "unknown_questions": unknown_questions},
     )
-    file = read_qrels(
-        source,
-        format=format or None,
-        allowed=evalset.grades,
-        negative=negative or "refuse",
-        limits=configured_limits(),
-        progress=reading(progress),
-    )
-    take_over(report, file)
-    report.details |= {
-        "grades": {str(grade): count for grade, count in sorted(file.grades.items())},
-        "negative_skipped": file.skipped_negative,
-        "negative_zeroed": file.zeroed_negative,
-    }
-    report.sample = [
-        {"line": label.line, "question": label.question, "chunk": label.chunk, "grade": label.grade}
-        for label in file.records[:SAMPLE_RECORDS]
-    ]
-    if report.has_faults():
-        return finish(report)
-    begin(report, evalset, progress)
-    stage(
-        (label.line, label.question, label.chunk, "grade", label.grade, "", "", None, None)
-        for label in file.records
-    )
-    match_questions(report, evalset, skip=unknown_questions == "skip")
-    match_chunks(report, evalset)
-    list_questions_without_labels(report, evalset)
+    read_labels(report, evalset, source, progress)
     if report.has_faults():
         return finish(report)
     assessor = Assessor.objects.filter(
@@ -110,6 +83,38 @@ def import_qrels(
         )
 
     return complete(report, evalset, by=by, assessor=the_file, verb="qrels-imported", progress=progress)
+
+
+def read_labels(report: ImportReport, evalset: EvalSet, source: str | Path, progress: Progress) -> None:
+    """Read a file of labels by the report's options, stage it, and find its questions and chunks."""
+    file = read_qrels(
+        source,
+        format=report.options.get("format"),
+        allowed=evalset.grades,
+        negative=report.options.get("negative", "refuse"),
+        limits=configured_limits(),
+        progress=reading(progress),
+    )
+    take_over(report, file)
+    report.details |= {
+        "grades": {str(grade): count for grade, count in sorted(file.grades.items())},
+        "negative_skipped": file.skipped_negative,
+        "negative_zeroed": file.zeroed_negative,
+    }
+    report.sample = [
+        {"line": label.line, "question": label.question, "chunk": label.chunk, "grade": label.grade}
+        for label in file.records[:SAMPLE_RECORDS]
+    ]
+    if report.has_faults():
+        return
+    begin(report, evalset, progress)
+    stage(
+        (label.line, label.question, label.chunk, "grade", label.grade, "", "", None, None)
+        for label in file.records
+    )
+    match_questions(report, evalset, skip=report.options.get("unknown_questions") == "skip")
+    match_chunks(report, evalset)
+    list_questions_without_labels(report, evalset)
 
 
 def match_chunks(report: ImportReport, evalset: EvalSet) -> None:

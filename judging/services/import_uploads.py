@@ -16,6 +16,7 @@ from django.urls import reverse
 from evalsets.models import EvalSet, Job, Upload, User
 from evalsets.progress import Progress
 from evalsets.services.jobs import JobOutcome, start_job
+from judging.services.import_judge import import_judge
 from judging.services.import_qrels import import_qrels, import_verdicts
 from pooling.services.importing import import_chunks, import_questions, import_run
 
@@ -25,6 +26,7 @@ IMPORTERS: dict[str, Callable[..., Any]] = {
     "run": import_run,
     "qrels": import_qrels,
     "verdicts": import_verdicts,
+    "judge": import_judge,
 }
 TASK = "judging.tasks.import_upload"
 

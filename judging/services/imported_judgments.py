@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 # ruff: noqa: S608 (the statements are put together from the constants of this file alone)
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -42,7 +43,8 @@ MATCH = """
 BESIDE = """
     SELECT s.n, s.kind, s.grade, s.reason,
            j.id AS other_id, j.kind AS other_kind, j.grade AS other_grade, j.reason AS other_reason,
-           j.assessor_id, j.pair_id, a.kind = 'model' AS by_model
+           j.assessor_id, j.pair_id, a.kind = 'model' AS by_model,
+           coalesce((j.details->>'repetition')::int, 1) AS repetition
     FROM import_judgment s
     CROSS JOIN LATERAL (
         SELECT * FROM judging_judgment j
@@ -93,11 +95,18 @@ def match_questions(report: ImportReport, evalset: EvalSet, *, skip: bool) -> No
     report.details["labels_skipped"] = execute("DELETE FROM import_judgment WHERE question_id IS NULL")
 
 
-def compare(report: ImportReport, evalset: EvalSet, *, assessor: Assessor | None, with_others: bool) -> None:
+def compare(
+    report: ImportReport,
+    evalset: EvalSet,
+    *,
+    assessor: Assessor | None,
+    with_others: bool,
+    repetition: int = 1,
+) -> None:
     """Set each row's `state`: unchanged, revised (it replaces the assessor's earlier word) or new.
 
     `with_others`: the same grade by any person or file makes a row unchanged; so does the grade that the grades settle
-    to by their median, which no one need have given.
+    to by their median, which no one need have given. What a model said in another `repetition` is left alone.
     """
     by_median = evalset.settle_policy == EvalSet.SettlePolicy.MEDIAN
     execute(
@@ -105,7 +114,8 @@ def compare(report: ImportReport, evalset: EvalSet, *, assessor: Assessor | None
         WITH beside AS ({BESIDE}), own AS (
             SELECT DISTINCT ON (n) n, other_id, pair_id,
                    kind = other_kind AND grade IS NOT DISTINCT FROM other_grade AND reason = other_reason AS same
-            FROM beside WHERE assessor_id = %(assessor)s ORDER BY n, other_id DESC
+            FROM beside WHERE assessor_id = %(assessor)s AND repetition = %(repetition)s
+            ORDER BY n, other_id DESC
         ), others AS (
             SELECT n, bool_or(grade = other_grade)
                       OR %(by_median)s AND min(grade) = floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY other_grade))
@@ -123,6 +133,7 @@ def compare(report: ImportReport, evalset: EvalSet, *, assessor: Assessor | None
             "evalset": evalset.pk,
             "assessor": assessor.pk if assessor else None,
             "with_others": with_others,
+            "repetition": repetition,
             "by_median": by_median,
         },
     )
@@ -140,14 +151,18 @@ def complete(
     assessor: Callable[[], Assessor],
     verb: str,
     progress: Progress,
+    details: dict[str, Any] | None = None,
 ) -> ImportReport:
-    """Write what is new or revised, with the file and the event; where nothing is, the report says so."""
+    """Write what is new or revised, with the file and the event; where nothing is, the report says so.
+
+    `details` go into each judgment's, beside its line.
+    """
     if report.check or report.has_faults() or not (report.new or report.revised):
         return finish(report)
     progress(0, report.new + report.revised, "writing")
     report.written = True
     imported = record_file(report, evalset=evalset, by=by)
-    write(evalset, assessor=assessor(), imported=imported)
+    write(evalset, assessor=assessor(), imported=imported, details=details or {})
     record_event(
         evalset=evalset,
         by=by,
@@ -163,7 +178,7 @@ def complete(
     return report
 
 
-def write(evalset: EvalSet, *, assessor: Assessor, imported: ImportedFile) -> None:
+def write(evalset: EvalSet, *, assessor: Assessor, imported: ImportedFile, details: dict[str, Any]) -> None:
     execute(
         """
         WITH added AS (
@@ -182,9 +197,15 @@ def write(evalset: EvalSet, *, assessor: Assessor, imported: ImportedFile) -> No
             imported_file_id, note, spans, facts, seconds, replaces_id, details
         )
         SELECT %(evalset)s, s.question_id, s.chunk_id, s.revision, %(assessor)s, s.kind, s.grade, s.reason, 'import',
-               s.pair_id, %(file)s, s.note, '[]', '{}', s.seconds, s.replaces_id, jsonb_build_object('line', s.line)
+               s.pair_id, %(file)s, s.note, '[]', '{}', s.seconds, s.replaces_id,
+               jsonb_build_object('line', s.line) || %(details)s::jsonb
         FROM import_judgment s WHERE s.state <> 'unchanged' ORDER BY s.n
         """,
-        {"evalset": evalset.pk, "assessor": assessor.pk, "file": imported.pk},
+        {
+            "evalset": evalset.pk,
+            "assessor": assessor.pk,
+            "file": imported.pk,
+            "details": json.dumps(details),
+        },
     )
     refresh_statistics("evalsets_chunk", "judging_judgment")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["questions", "chunks", "run", "qrels", "verdicts"]
+Kind = Literal["questions", "chunks", "run", "qrels", "verdicts", "judge"]
 
 
 class Format(NamedTuple):
@@ -117,6 +117,9 @@ FORMATS: dict[Kind, tuple[Format, ...]] = {
         ),
     ),
 }
+
+# What an outside judge said comes in the forms of labels.
+FORMATS["judge"] = FORMATS["qrels"]
 
 
 def format_names(kind: Kind) -> list[str]:

@@ -134,3 +134,14 @@ def test_an_upload_above_the_limit_is_refused_before_it_is_read(evalset, lead, s
     assert response.status_code == 413
     assert "the limit is" in response.content.decode()
     assert not Job.objects.exists()
+
+
+def test_a_judges_grades_come_in_by_the_page(evalset, lead) -> None:
+    make_questions(evalset, "q1")
+    report = send(lead, "judge", "q1 0 c1 2\n", "gpt.txt", judge="gpt", repetition="2")
+    assert not Judgment.objects.exists()
+    assert report.context["form"]["repetition"].value() == 2
+    assert write(lead, report).context["report"]["written"]
+    judgment = Judgment.objects.get()
+    assert (str(judgment.assessor), judgment.assessor.kind) == ("gpt", "model")
+    assert judgment.details == {"line": 1, "repetition": 2}
