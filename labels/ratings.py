@@ -70,7 +70,8 @@ def weight_matrix(weights: Weights | ArrayLike, size: int) -> Array:
         return np.asarray(1 - far / (size - 1))
     if weights == "quadratic":
         return np.asarray(1 - (far / (size - 1)) ** 2)
-    if weights == "ordinal":  # Gwet (2014): by how many twos of grades lie between the two, themselves included
+    if weights == "ordinal":
+        # By how many twos of grades lie between the two, themselves included (Gwet 2014).
         return np.asarray(1 - (far + 1) * far / (size * (size - 1)))
     raise ValueError(f"There are no weights {weights!r}.")
 
