@@ -1,10 +1,13 @@
 """Addresses. Everything of an eval set lies under e/<slug>/; each app brings its own part."""
 
 from django.contrib.auth import views as auth_views
-from django.urls import include, path
+from django.contrib.auth.decorators import login_not_required
+from django.urls import include, path, re_path
 from django.urls.resolvers import URLPattern, URLResolver
+from django.views.decorators.csrf import csrf_exempt
 
-from config import views
+from config import api, views
+from evalsets.api.problems import not_found
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.my_work, name="my-work"),
@@ -18,6 +21,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("e/<slug:slug>/", include("judging.urls")),
     path("e/<slug:slug>/", include("labels.urls")),
     path("e/<slug:slug>/", include("scoring.urls")),
+    path("api/v1/", api.urls),
+    re_path(r"^api/", login_not_required(csrf_exempt(not_found)), name="api-nothing"),
 ]
 
 handler400 = "config.views.bad_request"

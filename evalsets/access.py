@@ -29,20 +29,12 @@ P = ParamSpec("P")
 EvalSetView = Callable[Concatenate[AuthedRequest, EvalSet, P], HttpResponseBase]
 
 
-def role_in(evalset: EvalSet, user: User) -> Member.Role | None:
-    """The user's role in the eval set, or None for a stranger. A superuser counts as lead."""
-    if user.is_superuser:
-        return LEAD
-    role = Member.objects.filter(evalset=evalset, user=user).values_list("role", flat=True).first()
-    return Member.Role(role) if role else None
-
-
 def _for_roles(*allowed: Member.Role) -> Callable[[EvalSetView[P]], Callable[..., HttpResponseBase]]:
     def decorate(view: EvalSetView[P]) -> Callable[..., HttpResponseBase]:
         @wraps(view)
         def guarded(request: AuthedRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
             evalset = get_object_or_404(EvalSet.objects.visible_to(request.user), slug=slug)
-            role = role_in(evalset, request.user)
+            role = evalset.role_of(request.user)
             if role not in allowed:
                 names = " or ".join(str(item.label).lower() for item in allowed)
                 raise PermissionDenied(f"This page is for a {names} of {evalset}.")

@@ -99,3 +99,29 @@ class MemberForm(forms.Form):
         if known and password:
             self.add_error("password", f"{username} can sign in already; leave the password empty.")
         return cleaned
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(
+        max_length=100,
+        label="Name",
+        help_text="What it is for, such as “ci” or “nightly import”.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    role = forms.ChoiceField(
+        choices=Member.Role.choices,
+        initial=Member.Role.VIEWER,
+        help_text="Lead: push runs, build pools, publish, compare. Viewer: read. Assessor: see what assessors see.",
+    )
+    days = forms.TypedChoiceField(
+        label="Ends",
+        choices=[("30", "after 30 days"), ("90", "after 90 days"), ("365", "after a year"), ("", "never")],
+        initial="90",
+        coerce=int,
+        empty_value=None,
+        required=False,
+    )
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of `create_token`, without who acts."""
+        return {**self.cleaned_data, "role": Member.Role(self.cleaned_data["role"])}

@@ -1,7 +1,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from evalsets.views import audit, jobs, members, settings, splits
+from evalsets.views import audit, jobs, members, settings, splits, tokens
 
 app_name = "evalsets"
 
@@ -12,6 +12,9 @@ urlpatterns: list[URLPattern] = [
     path("members/add/", members.member_add, name="member-add"),
     path("members/<int:pk>/role/", members.member_role, name="member-role"),
     path("members/<int:pk>/remove/", members.member_remove, name="member-remove"),
+    path("tokens/", tokens.token_list, name="token-list"),
+    path("tokens/new/", tokens.token_new, name="token-new"),
+    path("tokens/<int:pk>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("jobs/", jobs.job_list, name="job-list"),
     path("jobs/<int:pk>/", jobs.job_detail, name="job"),
     path("jobs/<int:pk>/cancel/", jobs.job_cancel, name="job-cancel"),

@@ -20,6 +20,9 @@ LEAD, READER, ASSESSOR, MEMBER = (
 )
 MATRIX: dict[str, tuple[str, set[str]]] = {
     "evalset-home": ("get", MEMBER),
+    "evalsets:token-list": ("get", LEAD),
+    "evalsets:token-new": ("post", LEAD),
+    "evalsets:token-revoke": ("post", LEAD),
     "evalsets:settings": ("get", LEAD),
     "evalsets:split-draw": ("get", LEAD),
     "evalsets:member-list": ("get", LEAD),
@@ -131,7 +134,10 @@ def addresses(resolver: URLResolver | None = None, prefix: str = "") -> dict[str
     return found
 
 
-ARGUMENTS = addresses()
+# The HTTP API has a matrix of its own, by tokens: tests/config/test_api_roles.py.
+ARGUMENTS = {
+    name: arguments for name, arguments in addresses().items() if not name.startswith(("api:", "api-"))
+}
 
 
 def test_every_address_has_a_row() -> None:

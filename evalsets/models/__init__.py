@@ -4,9 +4,11 @@ from evalsets.models.events import Event
 from evalsets.models.imports import ImportedFile
 from evalsets.models.jobs import Job, Upload
 from evalsets.models.questions import Question
+from evalsets.models.tokens import ApiToken
 from evalsets.models.users import User
 
 __all__ = [
+    "ApiToken",
     "Chunk",
     "ChunkRevision",
     "EvalSet",

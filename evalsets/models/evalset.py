@@ -127,6 +127,13 @@ class EvalSet(models.Model):
                 }
             )
 
+    def role_of(self, user: User) -> Member.Role | None:
+        """The user's role in the eval set, or None for a stranger. A superuser counts as lead."""
+        if user.is_superuser:
+            return Member.Role.LEAD
+        role = self.members.filter(user=user).values_list("role", flat=True).first()
+        return Member.Role(role) if role else None
+
     @property
     def grades(self) -> range:
         """All grades of the scale, lowest first."""

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsets.models.evalset import EvalSet
+from evalsets.models.tokens import ApiToken
 from evalsets.models.users import User
 
 
@@ -50,6 +51,14 @@ class Job(models.Model):
     upload = models.ForeignKey(Upload, models.PROTECT, null=True, blank=True, related_name="jobs")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    token = models.ForeignKey(
+        ApiToken,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="With which it was begun in that person's name, where it was not the person.",
+    )
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -97,6 +106,11 @@ class Job(models.Model):
             return self.State.WAITING
         silent = timezone.now() - self.heartbeat_at > self.HEARTBEAT_TIMEOUT
         return self.State.LOST if silent else self.State.RUNNING
+
+    @property
+    def actor(self) -> str:
+        """Who began it, for people."""
+        return self.token.actor if self.token else str(self.created_by)
 
     @property
     def no_worker_answers(self) -> bool:

@@ -14,4 +14,11 @@ def record_event(
     details: dict[str, Any] | None = None,
 ) -> Event:
     """Write down who did what; call it in the transaction of the act itself. `by` is None on the command line."""
-    return Event.objects.create(evalset=evalset, by=by, verb=verb, summary=summary, details=details or {})
+    return Event.objects.create(
+        evalset=evalset,
+        by=by,
+        token=by.acting_token if by else None,
+        verb=verb,
+        summary=summary,
+        details=details or {},
+    )

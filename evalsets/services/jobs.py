@@ -58,7 +58,13 @@ def start_job(
     stays `waiting`, its page says that no worker answers, and `retry_job` hands it over again.
     """
     job = Job.objects.create(
-        evalset=evalset, task=task, title=title, created_by=by, parameters=parameters or {}, upload=upload
+        evalset=evalset,
+        task=task,
+        title=title,
+        created_by=by,
+        token=by.acting_token,
+        parameters=parameters or {},
+        upload=upload,
     )
     transaction.on_commit(lambda: _enqueue(job))
     return job
@@ -115,7 +121,8 @@ def run_job(job_id: int, work: Work) -> None:
     if not claimed:
         logger.info("Job %s is not waiting; left alone", job_id)
         return
-    job = Job.objects.select_related("evalset", "created_by", "upload").get(pk=job_id)
+    job = Job.objects.select_related("evalset", "created_by", "token", "upload").get(pk=job_id)
+    job.created_by.acting_token = job.token
     try:
         with _watched(job) as progress, transaction.atomic():
             outcome = work(job, progress)

@@ -30,6 +30,7 @@ SECTIONS: list[tuple[str, str, set[str]]] = [
     ("scoring:score-list", "Scores", {_LEAD, _VIEWER}),
     ("evalsets:job-list", "Jobs", {_LEAD}),
     ("evalsets:member-list", "Members", {_LEAD}),
+    ("evalsets:token-list", "Tokens", {_LEAD}),
     ("evalsets:settings", "Settings", {_LEAD}),
     ("evalsets:audit", "Audit", {_LEAD}),
 ]

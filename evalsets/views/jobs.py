@@ -16,7 +16,7 @@ from evalsets.services.jobs import request_cancel, retry_job
 @require_GET
 @access.lead
 def job_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    jobs = evalset.jobs.select_related("created_by")
+    jobs = evalset.jobs.select_related("created_by", "token__user")
     if text := request.GET.get("q", "").strip():
         jobs = jobs.filter(title__icontains=text)
     return render(
@@ -27,7 +27,7 @@ def job_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @require_GET
 @access.lead
 def job_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
-    job = get_object_or_404(evalset.jobs.select_related("created_by"), pk=pk)
+    job = get_object_or_404(evalset.jobs.select_related("created_by", "token__user"), pk=pk)
     template = "evalsets/job_detail.html"
     if request.htmx:
         # Whoever watched a job to its end is brought to what came of it.

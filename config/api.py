@@ -1,0 +1,90 @@
+"""The HTTP API: the routes that the apps bring, mounted under /api/v1/, and the document that describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase, HttpResponseNotAllowed
+from django.urls.resolvers import URLPattern, URLResolver
+from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
+
+from evalsets.api.problems import MEDIA_TYPE, Problem, answer_errors_of, not_found, problem
+from evalsets.api.routes import router as evalset_routes
+
+DESCRIPTION = """\
+Push questions, chunks, runs and labels; see what judging would cost; fetch releases; ask whether a comparison may be
+read. Everything that pages and commands do to data, over the same rules.
+
+Every request shows a token, `Authorization: Bearer …`, that a lead made on the page *Tokens* of the eval set. It opens
+that eval set alone, in one role. Errors are problem details (RFC 9457). Long work answers 202 with a job, whose
+address is in the header `Location`: ask there until its `state` is `done`, `failed` or `cancelled`.
+"""
+
+
+class FairpoolAPI(NinjaAPI):
+    def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
+        """The document with what all routes share: the eval set in the address, problems, and who may call."""
+        document = super().get_openapi_schema(**kwargs)
+        schemas = document["components"].setdefault("schemas", {})
+        described = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= described.pop("$defs")
+        schemas["Problem"] = described
+        answer = {
+            "description": "Anything else: what is wrong, and what would be right.",
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        slug = {
+            "in": "path",
+            "name": "slug",
+            "required": True,
+            "description": "The eval set's short name.",
+            "schema": {"type": "string", "pattern": "^[-a-zA-Z0-9_]+$"},
+            "example": "handbook",
+        }
+        for path, methods in document["paths"].items():
+            for operation in methods.values():
+                operation["responses"]["default"] = answer
+                if "{slug}" in path:
+                    operation["parameters"].insert(0, slug)
+        return document
+
+
+api = FairpoolAPI(title="Fairpool", version="1", description=DESCRIPTION, urls_namespace="api")
+answer_errors_of(api)
+api.add_router("/evalsets/{slug:slug}", evalset_routes)
+
+
+def _as_api(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """The view for callers without a session: tokens decide, and a wrong method is a problem like any other."""
+
+    @login_not_required
+    @wraps(view, assigned=())
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            response = view(request, *args, **kwargs)
+        except Http404:  # the bare address of the API
+            return not_found(request)
+        if isinstance(response, HttpResponseNotAllowed):
+            allowed = response["Allow"]
+            return problem(
+                405, f"{request.method} is not for this address; {allowed} is.", headers={"Allow": allowed}
+            )
+        return response
+
+    return answer
+
+
+def _urls() -> tuple[list[URLPattern | URLResolver], str, str]:
+    patterns, app_name, namespace = api.urls
+    for pattern in patterns:
+        assert isinstance(pattern, URLPattern)
+        pattern.callback = _as_api(pattern.callback)
+    return patterns, app_name, namespace
+
+
+urls = _urls()

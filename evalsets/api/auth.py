@@ -1,0 +1,87 @@
+"""Who calls: a token, in one eval set, in one role. Sessions and cookies open nothing here, so there is no CSRF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from axes.helpers import get_client_ip_address
+from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
+from ninja.errors import AuthenticationError, Throttled
+from ninja.security import HttpBearer
+
+from evalsets.models import ApiToken, EvalSet, Member, User
+from evalsets.services.tokens import find_token, note_use
+
+# So many wrong tokens from one address within so many seconds; after that it is told to wait, and nothing is looked
+# up that could have been guessed. A right token is let in all the same: nobody can shut out another program.
+WRONG_TOKENS = 20
+WRONG_TOKENS_SECONDS = 15 * 60
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whom a token speaks for: `user` is its maker, `role` what it may do just now."""
+
+    token: ApiToken
+    evalset: EvalSet
+    user: User
+    role: Member.Role
+
+    @property
+    def is_blind(self) -> bool:
+        """Assessors judge blind: nothing that names a system, a run or a rank may reach them."""
+        return self.role == Member.Role.ASSESSOR
+
+
+class ApiRequest(HttpRequest):
+    auth: Caller
+
+
+class Token(HttpBearer):
+    """Lets in the tokens of the eval set that the address names, where their role is among those allowed."""
+
+    def __init__(self, *allowed: Member.Role) -> None:
+        super().__init__()
+        self.allowed = allowed
+
+    def authenticate(self, request: HttpRequest, text: str) -> Caller:
+        token = find_token(text)
+        if token is None:
+            _refuse(request, "This token is not known here.")
+        if token.state != ApiToken.State.ACTIVE:
+            _refuse(request, f"This token is {token.state.label}.")
+        if not token.user.is_active:
+            _refuse(request, "Who made this token can no longer sign in, so it opens nothing.")
+        role = token.role_under(token.evalset.role_of(token.user))
+        if role is None:
+            _refuse(request, "Who made this token no longer has the role for it, so it opens nothing.")
+        note_use(token)
+        assert request.resolver_match
+        if request.resolver_match.kwargs["slug"] != token.evalset.slug:
+            raise Http404("This token is for another eval set, or there is none of that name.")
+        if role not in self.allowed:
+            names = " or ".join(str(item.label).lower() for item in self.allowed)
+            raise PermissionDenied(
+                f"This is for a {names}; the token may do what a {role.label.lower()} may."
+            )
+        return Caller(token, token.evalset, token.user, role)
+
+
+def _refuse(request: HttpRequest, why: str) -> NoReturn:
+    key = f"wrong-tokens:{get_client_ip_address(request)}"
+    cache.add(key, 0, WRONG_TOKENS_SECONDS)
+    try:
+        wrong = cache.incr(key)
+    except ValueError:  # it ran out between the two
+        wrong = 1
+    if wrong > WRONG_TOKENS:
+        raise Throttled(wait=WRONG_TOKENS_SECONDS)
+    raise AuthenticationError(message=why)
+
+
+lead = Token(Member.Role.LEAD)
+reader = Token(Member.Role.LEAD, Member.Role.VIEWER)
+member = Token(Member.Role.LEAD, Member.Role.ASSESSOR, Member.Role.VIEWER)
