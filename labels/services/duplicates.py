@@ -96,7 +96,7 @@ def chunks_in_play(evalset: EvalSet) -> list[int]:
 
 def _revisions(evalset: EvalSet, chunks: list[int]) -> Iterator[tuple[int, tuple[int, str]]]:
     for batch in in_batches(chunks, CHUNKS_AT_ONCE):
-        rows = ChunkRevision.objects.current().filter(chunk__in=batch).order_by("chunk")
+        rows = ChunkRevision.objects.current().filter(chunk__in=batch).order_by("chunk_id")
         for key, number, text in rows.values_list("chunk_id", "number", "text"):
             yield key, (number, text)
 

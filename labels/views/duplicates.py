@@ -44,7 +44,7 @@ def duplicate_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "evalset": evalset,
         "equal": undecided.filter(equal=True).count(),
         "near": undecided.filter(equal=False).count(),
-        "looked": evalset.duplicate_candidates.order_by("-found_at").first(),
+        "looked": evalset.events.filter(verb="duplicates-found").first(),
         "first": undecided.first(),
         "page": page,
         "rows": [(item, [member.chunk for member in item.members.all()]) for item in page],

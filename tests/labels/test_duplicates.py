@@ -129,6 +129,19 @@ def test_equal_pairs_come_at_once_and_near_ones_with_the_search(evalset, texts, 
     assert again == found
 
 
+def test_chunks_may_have_come_in_any_order(evalset, texts, carol):
+    """The first of two is the one with the lower ID in the database, whatever the files call them."""
+    [earlier] = make_chunks(evalset, "z9", text=False)
+    [later] = make_chunks(evalset, "a0", text=False)
+    [question] = make_questions(evalset, "q2")
+    for chunk in (earlier, later):
+        add_revision(chunk, "Parcels are sent on Mondays only.", number=1)
+        judge(question, chunk, 1)
+    assert find_equal(evalset=evalset) == 3
+    assert ("z9", "a0") in open_pairs(evalset)
+    assert find_duplicates(evalset=evalset, by=carol).equal == 3
+
+
 def test_what_is_decided_is_not_asked_again(evalset, texts, carol):
     find_equal(evalset=evalset)
     give_verdict(first=texts["a1"], second=texts["b7"], verdict=PairVerdict.Verdict.DIFFERENT, by=carol)
