@@ -7,13 +7,15 @@ a release names the revision that was judged, and revisions never change.
 
 from __future__ import annotations
 
+from datetime import date
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, Subquery
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 from django.urls import reverse
 
-from evalsets.models import Chunk, EvalSet, Question, User
+from evalsets.models import Chunk, ChunkRevision, EvalSet, Question, User
 from judging.models import ClassMember, PairVerdict
 
 
@@ -153,10 +155,25 @@ class ReleaseClass(models.Model):
         return f"{self.release_id}: {self.representative}"
 
 
+def _in_two_periods() -> Exists:
+    """Whether the current texts of a row's `first` and `second` chunk are valid in different periods. A text without
+    either date says nothing of its period."""
+    dated = (
+        ChunkRevision.objects.current()
+        .exclude(effective_from=None, effective_to=None)
+        .annotate(since=Coalesce("effective_from", date.min), until=Coalesce("effective_to", date.max))
+    )
+    of_another_period = dated.filter(chunk=OuterRef(OuterRef("second"))).exclude(
+        since=OuterRef("since"), until=OuterRef("until")
+    )
+    return Exists(dated.filter(chunk=OuterRef("first")).filter(Exists(of_another_period)))
+
+
 class CandidateQuerySet(models.QuerySet["DuplicateCandidate"]):
     def open(self) -> CandidateQuerySet:
         """Candidates that nobody has decided: both texts are still those that were compared, no verdict on the two
-        holds, and other verdicts have not made them one class. (That one replaces the other outlives their texts.)
+        holds, other verdicts have not made them one class, and their periods of validity do not keep them apart
+        anyway. (That one replaces the other outlives their texts.)
         """
         of_pair = PairVerdict.objects.filter(first=OuterRef("first"), second=OuterRef("second")).order_by(
             "-id"
@@ -178,7 +195,12 @@ class CandidateQuerySet(models.QuerySet["DuplicateCandidate"]):
             self.filter(first__revision=F("first_revision"), second__revision=F("second_revision"))
             .annotate(**{f"latest_{name}": expression for name, expression in latest.items()})
             .filter(undecided, ~Exists(in_one_class))
+            .exclude(_in_two_periods())
         )
+
+    def apart_by_period(self) -> CandidateQuerySet:
+        """Candidates that need nobody's word, since the two are valid in different periods."""
+        return self.filter(_in_two_periods())
 
 
 class DuplicateCandidate(models.Model):

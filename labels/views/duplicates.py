@@ -44,6 +44,7 @@ def duplicate_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "evalset": evalset,
         "equal": undecided.filter(equal=True).count(),
         "near": undecided.filter(equal=False).count(),
+        "apart": evalset.duplicate_candidates.apart_by_period().count(),
         "looked": evalset.events.filter(verb="duplicates-found").first(),
         "first": undecided.first(),
         "page": page,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import date
 from itertools import combinations
 from pathlib import Path
 
@@ -140,6 +141,25 @@ def test_chunks_may_have_come_in_any_order(evalset, texts, carol):
     assert find_equal(evalset=evalset) == 3
     assert ("z9", "a0") in open_pairs(evalset)
     assert find_duplicates(evalset=evalset, by=carol).equal == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "asked"),
+    [
+        ((None, None), (date(2026, 1, 1), None), True),
+        ((date(2026, 1, 1), None), (date(2026, 1, 1), None), True),
+        ((date(2025, 1, 1), date(2025, 12, 31)), (date(2026, 1, 1), None), False),
+        ((date(2026, 1, 1), date(2026, 12, 31)), (date(2026, 1, 1), None), False),
+        ((None, date(2026, 1, 1)), (date(2026, 1, 1), None), False),
+    ],
+)
+def test_texts_of_two_periods_need_nobodys_word(evalset, texts, first, second, asked):
+    find_equal(evalset=evalset)
+    for name, (since, until) in {"a1": first, "b7": second}.items():
+        add_revision(texts[name], REFUNDS[name], effective_from=since, effective_to=until)
+    find_equal(evalset=evalset)
+    assert (("a1", "b7") in open_pairs(evalset)) == asked
+    assert evalset.duplicate_candidates.apart_by_period().count() == (0 if asked else 1)
 
 
 def test_what_is_decided_is_not_asked_again(evalset, texts, carol):
