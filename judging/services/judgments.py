@@ -8,18 +8,32 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Q
+from django.db import connection, transaction
+from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import ChunkRevision, User
-from judging.models import BatchPair, Judgment, Rubric, Task
+from judging.models import Assessor, BatchPair, Judgment, Rubric, Task
 from judging.services.claims import places_gone, renew_leases, take_seat
 
 # Longer than this on one pair, somebody was elsewhere: the time says nothing.
 MOST_SECONDS = 3600.0
+
+# What follows from a judgment of %(me)s on the pair, whose lock is held: it is no longer theirs to do, and `filled_at`
+# is brought in step with the judgments. A regrade to a skip opens the pair again.
+SETTLE_PAIR = """
+    WITH done AS (DELETE FROM judging_task WHERE pair_id = %(pair)s AND assessor_id = %(me)s)
+    UPDATE judging_batchpair p
+    SET filled_at = CASE WHEN given.places >= p.wanted THEN statement_timestamp() END
+    FROM (
+        SELECT count(*) AS places FROM judging_judgment j
+        WHERE j.pair_id = %(pair)s AND j.kind <> 'skip' AND j.details -> 'extra' IS NULL
+          AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+    ) given
+    WHERE p.id = %(pair)s AND (given.places >= p.wanted) <> (p.filled_at IS NOT NULL)
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +46,8 @@ class Verdict:
     note: str = ""
     spans: Sequence[dict[str, Any]] = field(default_factory=list)
     facts: Sequence[str] = field(default_factory=list)
+    # The chunk from whose grade, by the same assessor for the same question, this grade was copied.
+    copied_from: int | None = None
 
     def check(self, rubric: Rubric) -> None:
         """Raises BadInput for a grade outside the scale, or a skip or cannot-judge without a reason."""
@@ -97,20 +113,24 @@ def save_judgment(
 
     Raises BadInput for a verdict outside the rubric, Refused for a pair that was never given to this user.
     """
-    assessor = take_seat(batch=pair.batch, by=by)
+    batch = pair.batch
+    assessor = take_seat(batch=batch, by=by)
+    # Whether the user's task on the pair is live, None without one: under their seat's lock nothing changes it.
+    task = Task.objects.filter(pair=OuterRef("pk"), assessor=assessor)
+    live = ExpressionWrapper(Q(leased_until__gt=Now()), output_field=BooleanField())
     pair = (
-        BatchPair.objects.select_for_update(no_key=True, of=("self",))
-        .select_related("batch__rubric")
+        BatchPair.objects.select_for_update(no_key=True)
+        .annotate(task_live=Subquery(task.values_list(live)))
         .get(pk=pair.pk)
     )
-    rubric = pair.batch.rubric
+    rubric = batch.rubric
     verdict.check(rubric)
     if revision is None:
         revision = pair.revision
     verdict = replace(verdict, spans=_placed(verdict.spans, pair, revision))
 
-    mine = Q(pair=pair, assessor=assessor, replaced_by__isnull=True)
-    known = list(Judgment.objects.filter(mine | Q(idempotency_key=key)).select_related("replaced_by"))
+    # By pair and key alone, each of which is an index; the chains are short.
+    known = list(Judgment.objects.filter(Q(pair=pair, assessor=assessor) | Q(idempotency_key=key)))
     sent_before = next((judgment for judgment in known if judgment.idempotency_key == key), None)
     if sent_before is not None:
         if (sent_before.pair_id, sent_before.assessor_id) != (pair.pk, assessor.pk):
@@ -121,25 +141,27 @@ def save_judgment(
             return Saved(sent_before, created=False, extra=is_extra(sent_before))
         key = uuid.uuid4()
 
-    current = next((judgment for judgment in known if _is_current(judgment)), None)
+    replaced = {judgment.replaces_id for judgment in known}
+    current = next((judgment for judgment in known if judgment.pk not in replaced), None)
     if current is not None:
         if verdict.is_said_by(current):
             return Saved(current, created=False, extra=is_extra(current))
         if chosen_ago and current.judged_at > timezone.now() - chosen_ago:
             return Saved(current, created=False, overtaken=True)
 
-    task = Task.objects.filter(pair=pair, assessor=assessor).annotate(live=Q(leased_until__gt=Now())).first()
-    if task is None and current is None:
+    if pair.task_live is None and current is None:
         raise Refused("This pair was never given to you. Go on with the next one.")
-    details = {}
+    details: dict[str, Any] = {}
     if verdict.kind != Judgment.Kind.SKIP:
         # With a live task or a judgment that counts, a place is the user's own; else one must be free.
-        has_place = bool(task and task.live) or (current is not None and takes_a_place(current))
+        has_place = pair.task_live or (current is not None and takes_a_place(current))
         if not has_place and places_gone(pair=pair, assessor=assessor) >= pair.wanted:
             details["extra"] = True
+    if verdict.copied_from is not None:
+        details["copied_from"] = _original(verdict, pair, assessor).pk
 
     judgment = Judgment.objects.create(
-        evalset_id=pair.batch.evalset_id,
+        evalset_id=batch.evalset_id,
         question_id=pair.question_id,
         chunk_id=pair.chunk_id,
         revision=revision,
@@ -148,6 +170,7 @@ def save_judgment(
         rubric=rubric,
         kind=verdict.kind,
         grade=verdict.grade if verdict.kind == Judgment.Kind.GRADE else None,
+        source=Judgment.Source.DESK if verdict.copied_from is None else Judgment.Source.COPY,
         reason="" if verdict.kind == Judgment.Kind.GRADE else verdict.reason,
         note=verdict.note,
         spans=list(verdict.spans),
@@ -157,16 +180,10 @@ def save_judgment(
         idempotency_key=key,
         details=details,
     )
-    if task is not None:
-        task.delete()
-    _note_whether_filled(pair)
-    renew_leases(batch=pair.batch, assessor=assessor)
-    return Saved(judgment, created=True, extra=bool(details))
-
-
-def _is_current(judgment: Judgment) -> bool:
-    """Whether nothing replaces it."""
-    return not hasattr(judgment, "replaced_by")
+    with connection.cursor() as cursor:
+        cursor.execute(SETTLE_PAIR, {"pair": pair.pk, "me": assessor.pk})
+    renew_leases(batch=batch, assessor=assessor)
+    return Saved(judgment, created=True, extra=is_extra(judgment))
 
 
 def is_extra(judgment: Judgment) -> bool:
@@ -203,10 +220,21 @@ def _placed(spans: Sequence[dict[str, Any]], pair: BatchPair, revision: int) -> 
     return placed
 
 
-def _note_whether_filled(pair: BatchPair) -> None:
-    """Keep `filled_at` in step with the judgments. A regrade to a skip opens the pair again."""
-    current = Judgment.objects.filter(pair=pair, replaced_by__isnull=True)
-    places = current.exclude(kind=Judgment.Kind.SKIP).exclude(details__has_key="extra").count()
-    filled = places >= pair.wanted
-    if filled != (pair.filled_at is not None):
-        BatchPair.objects.filter(pk=pair.pk).update(filled_at=Now() if filled else None)
+def _original(verdict: Verdict, pair: BatchPair, assessor: Assessor) -> Judgment:
+    """The judgment whose grade is copied: the assessor's latest of that grade, for the same question.
+
+    It may have been replaced since: the copy says what was on screen. Raises Refused where there is none.
+    """
+    original = (
+        Judgment.objects.filter(
+            question=pair.question_id, chunk=verdict.copied_from, assessor=assessor, grade=verdict.grade
+        )
+        .exclude(chunk=pair.chunk_id)
+        .order_by("-pk")
+        .first()
+    )
+    if original is None:
+        raise Refused(
+            "You have not graded that other text so. Load the page anew, or grade this one by itself."
+        )
+    return original
