@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from evalsets.errors import Refused
@@ -39,8 +40,8 @@ _SETTLED_THEN = (
 class Carriage(NamedTuple):
     """A label of an old text that may come to the new one. `rule` says why it may; None where a person must decide.
 
-    `spans` is the evidence that is whole in the new text, `marked` how much there was. `judged` says that the new
-    pair has a judgment already, so that nothing is carried.
+    `spans` is the evidence that is whole in the new text, `marked` how much there was. Nothing is carried where the
+    new pair has been `judged`, or where this label or a higher one was `carried` to it already.
     """
 
     mapping: TextMapping
@@ -52,6 +53,11 @@ class Carriage(NamedTuple):
     marked: int
     rule: str | None
     judged: bool
+    carried: bool
+
+    @property
+    def waits(self) -> bool:
+        return not self.judged and not self.carried
 
 
 def carriages_of(mappings: Sequence[TextMapping]) -> list[Carriage]:
@@ -61,7 +67,7 @@ def carriages_of(mappings: Sequence[TextMapping]) -> list[Carriage]:
     evalset = mappings[0].evalset
     labels = _labels_then(evalset, mappings)
     histories = _histories(evalset, mappings)
-    judged = _judged_now(evalset, mappings)
+    judged, carried = _judged_now(evalset, mappings), _carried_now(evalset, mappings)
     texts = revisions_of(
         [(m.old_chunk_id, m.old_revision) for m in mappings]
         + [(m.new_chunk_id, m.new_revision) for m in mappings]
@@ -74,6 +80,7 @@ def carriages_of(mappings: Sequence[TextMapping]) -> list[Carriage]:
             history = histories[pair.question_id, mapping.old_chunk_id, mapping.old_revision]
             marked = [span for judgment in history if judgment.grade == pair.label for span in judgment.spans]
             spans, rule = survival(old.text if old else "", new.text, marked)
+            new_pair = (pair.question_id, mapping.new_chunk_id)
             found.append(
                 Carriage(
                     mapping=mapping,
@@ -84,7 +91,8 @@ def carriages_of(mappings: Sequence[TextMapping]) -> list[Carriage]:
                     spans=spans,
                     marked=len(marked),
                     rule=rule,
-                    judged=(pair.question_id, mapping.new_chunk_id) in judged,
+                    judged=new_pair in judged,
+                    carried=carried.get(new_pair, -1) >= (pair.label or 0),
                 )
             )
     return found
@@ -117,16 +125,28 @@ def _histories(
 
 def _judged_now(evalset: EvalSet, mappings: Sequence[TextMapping]) -> set[tuple[int, int]]:
     """(Question.id, Chunk.id) of the pairs of new texts that somebody judged; carried labels do not stop others."""
-    revisions = {mapping.new_chunk_id: mapping.new_revision for mapping in mappings}
-    rows = Judgment.objects.filter(
-        evalset=evalset, chunk__in=revisions, kind=Judgment.Kind.GRADE, replaced_by__isnull=True
-    )
-    rows = rows.exclude(assessor__kind=Assessor.Kind.MODEL).exclude(source=Judgment.Source.CARRIED)
+    grades = _grades_of_new_texts(evalset, mappings).exclude(source=Judgment.Source.CARRIED)
+    return set(grades.values_list("question_id", "chunk_id"))
+
+
+def _carried_now(evalset: EvalSet, mappings: Sequence[TextMapping]) -> dict[tuple[int, int], int]:
+    """The label that was carried to each pair of a new text, by (Question.id, Chunk.id)."""
+    grades = _grades_of_new_texts(evalset, mappings).filter(source=Judgment.Source.CARRIED)
     return {
-        (question, chunk)
-        for question, chunk, revision in rows.values_list("question_id", "chunk_id", "revision")
-        if revision == revisions[chunk]
+        (question, chunk): grade
+        for question, chunk, grade in grades.values_list("question_id", "chunk_id", "grade")
     }
+
+
+def _grades_of_new_texts(evalset: EvalSet, mappings: Sequence[TextMapping]) -> QuerySet[Judgment]:
+    """Current grades by people and files of the new texts, as long as they are their chunks' texts of today."""
+    return Judgment.objects.filter(
+        evalset=evalset,
+        chunk__in={mapping.new_chunk_id for mapping in mappings},
+        revision=F("chunk__revision"),
+        kind=Judgment.Kind.GRADE,
+        replaced_by__isnull=True,
+    ).exclude(assessor__kind=Assessor.Kind.MODEL)
 
 
 class RulePlan(NamedTuple):
@@ -141,7 +161,7 @@ def plan_by_rule(evalset: EvalSet) -> RulePlan:
     by_rule = to_ask = 0
     for batch in in_batches(_undecided(evalset), MAPPINGS_AT_ONCE):
         for carriage in carriages_of(batch):
-            if not carriage.judged:
+            if carriage.waits:
                 by_rule += carriage.rule is not None
                 to_ask += carriage.rule is None
     return RulePlan(by_rule, to_ask)
@@ -162,7 +182,7 @@ def carry_by_rule(*, evalset: EvalSet, by: User, progress: Progress = silent) ->
     for batch in in_batches(_undecided(evalset), MAPPINGS_AT_ONCE):
         open_mappings = {mapping.pk for mapping in batch}
         for carriage in carriages_of(batch):
-            if carriage.judged:
+            if not carriage.waits:
                 continue
             if carriage.rule is None:
                 open_mappings.discard(carriage.mapping.pk)
@@ -198,9 +218,7 @@ def decide_mapping(*, mapping: TextMapping, by: User, carry: bool) -> int:
         raise Refused(f"{mapping.new_chunk} has a newer text by now. Look for texts to carry to again.")
     carried = 0
     if carry:
-        carried = sum(
-            _carry(item, by, item.rule or PERSON) for item in carriages_of([mapping]) if not item.judged
-        )
+        carried = sum(_carry(item, by, item.rule or PERSON) for item in carriages_of([mapping]) if item.waits)
     _decide(mapping.evalset, {mapping.pk}, by)
     record_event(
         evalset=mapping.evalset,

@@ -102,7 +102,8 @@ def test_a_rule_carries_only_whole_evidence_and_marks_the_label(revised, carol):
     }
     assert carried.spans == [span("Write to us", OLD.replace("14", "30"))]
     assert TextMapping.objects.get().decided_at is None
-    assert carry_by_rule(evalset=revised, by=carol)[0] == 0
+    assert plan_by_rule(revised) == (0, 2)
+    assert carry_by_rule(evalset=revised, by=carol) == (0, 2)
 
 
 def test_a_person_carries_the_rest_the_negatives_too(revised, carol):
