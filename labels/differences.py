@@ -11,34 +11,45 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from evalsets.models import EvalSet
+from judging.models import Assessor
 from labels.exports.reading import class_rows, question_rows
 from labels.models import Release
 from labels.settling import SETTLED, settle_parameters
 
-SETTINGS = ("threshold", "scale", "gain", "settle_policy", "include_models")
+SETTINGS = ("threshold", "scale", "gain", "settle_policy", "judges")
 
 _LABELS_OF_RELEASE = """
-    SELECT rq.question_id, rq.external_id AS question, l.chunk_id, l.chunk, l.grade, l.revision
+    SELECT rq.question_id, rq.external_id AS question, l.chunk_id, l.chunk, l.grade, l.revision,
+           l.why = 'model' AS by_model
     FROM labels_releasequestion rq
-    CROSS JOIN LATERAL unnest(rq.chunk_ids, rq.external_ids, rq.grades, rq.revisions)
-        AS l (chunk_id, chunk, grade, revision)
+    CROSS JOIN LATERAL unnest(rq.chunk_ids, rq.external_ids, rq.grades, rq.revisions, rq.why)
+        AS l (chunk_id, chunk, grade, revision, why)
     WHERE rq.release_id = %({name})s"""
 
 _PAIRS = f"""
 WITH before AS ({_LABELS_OF_RELEASE.format(name="before")}),
 after AS ({_LABELS_OF_RELEASE.format(name="after")}),
-pair AS (
+changed AS (
     SELECT question_id, chunk_id,
            coalesce(after.question, before.question) AS question,
            coalesce(after.chunk, before.chunk) AS chunk,
-           before.grade AS grade_before, after.grade AS grade_after
+           before.grade AS grade_before, after.grade AS grade_after,
+           before.by_model AS model_before, after.by_model AS model_after
     FROM before FULL JOIN after USING (question_id, chunk_id)
-    WHERE before.grade IS DISTINCT FROM after.grade
+    WHERE before.grade IS DISTINCT FROM after.grade OR before.by_model <> after.by_model
 )"""
+
+_COUNTED = """
+SELECT grade_before, grade_after, model_before, model_after, count(*)
+FROM changed GROUP BY grade_before, grade_after, model_before, model_after"""
 
 
 class ChangedPair(NamedTuple):
-    """A pair whose label differs; `before` or `after` is None where that side has none."""
+    """A pair whose label differs; `before` or `after` is None where that side has none.
+
+    `model_before` and `model_after` say whether the label of that side is an outside judge's (None: no label). Where
+    the grade is the same, only that changed: kind "same grade".
+    """
 
     question_id: int
     chunk_id: int
@@ -46,24 +57,43 @@ class ChangedPair(NamedTuple):
     chunk: str
     before: int | None
     after: int | None
+    model_before: bool | None
+    model_after: bool | None
 
     @property
     def kind(self) -> str:
         if self.before is None:
             return "added"
-        return "removed" if self.after is None else "regraded"
+        if self.after is None:
+            return "removed"
+        return "regraded" if self.before != self.after else "same grade"
 
 
 class ChangedCounts(NamedTuple):
-    """How many labels came, went and changed; `regraded` counts (from, to) pairs of grades."""
+    """How many labels came, went and changed; `regraded` counts (from, to) pairs of grades.
+
+    Of those added and removed, `models_added` and `models_removed` are outside judges' labels. `judged` counts the
+    labels that were such and are people's now, `unjudged` the other way round, whatever became of their grades;
+    `same_grade` says how many of these two kept it.
+    """
 
     added: int
     removed: int
     regraded: Counter[tuple[int, int]]
+    models_added: int = 0
+    models_removed: int = 0
+    judged: int = 0
+    unjudged: int = 0
+    same_grade: int = 0
 
     @property
     def total(self) -> int:
-        return self.added + self.removed + self.regraded.total()
+        return self.added + self.removed + self.regraded.total() + self.same_grade
+
+    @property
+    def of_models(self) -> bool:
+        """Whether any of the changes is one of an outside judge's labels."""
+        return bool(self.models_added or self.models_removed or self.judged or self.unjudged)
 
 
 class ReleaseDifference(NamedTuple):
@@ -95,7 +125,7 @@ def difference_of(before: Release, after: Release) -> ReleaseDifference:
         before=before,
         after=after,
         counts=_counts(
-            f"{_PAIRS} SELECT grade_before, grade_after, count(*) FROM pair GROUP BY grade_before, grade_after",
+            f"{_PAIRS} {_COUNTED}",
             {"before": before.pk, "after": after.pk},
         ),
         questions_added=sorted(new.keys() - old.keys(), key=str.encode),
@@ -117,7 +147,8 @@ def changed_pairs(
     """The pairs whose labels differ, by question ID, then chunk ID."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"{_PAIRS} SELECT question_id, chunk_id, question, chunk, grade_before, grade_after FROM pair "
+            f"{_PAIRS} SELECT question_id, chunk_id, question, chunk, grade_before, grade_after, "
+            "model_before, model_after FROM changed "
             'ORDER BY question COLLATE "C", chunk COLLATE "C" OFFSET %(offset)s LIMIT %(limit)s',
             {"before": before.pk, "after": after.pk, "offset": offset, "limit": limit},
         )
@@ -126,31 +157,45 @@ def changed_pairs(
 
 
 def changes_since(release: Release, evalset: EvalSet) -> ChangedCounts:
-    """How the labels of this moment differ from those of the release."""
+    """How the labels of this moment differ from those of the release, with the outside judges that it let in."""
     sql = f"""{SETTLED},
         before AS ({_LABELS_OF_RELEASE.format(name="before")}),
-        after AS (SELECT question_id, chunk_id, label FROM settled WHERE label IS NOT NULL)
-        SELECT before.grade, after.label, count(*)
-        FROM before FULL JOIN after USING (question_id, chunk_id)
-        WHERE before.grade IS DISTINCT FROM after.label
-        GROUP BY before.grade, after.label"""
-    settling = settle_parameters(evalset, include_models=release.include_models)
+        after AS (
+            SELECT question_id, chunk_id, label AS grade, why = 'model' AS by_model
+            FROM settled WHERE label IS NOT NULL
+        ),
+        changed AS (
+            SELECT before.grade AS grade_before, after.grade AS grade_after,
+                   before.by_model AS model_before, after.by_model AS model_after
+            FROM before FULL JOIN after USING (question_id, chunk_id)
+            WHERE before.grade IS DISTINCT FROM after.grade OR before.by_model <> after.by_model
+        )
+        {_COUNTED}"""
+    judges = evalset.assessors.filter(kind=Assessor.Kind.MODEL, name__in=release.judges)
+    settling = settle_parameters(evalset, judges=judges)
     return _counts(sql, {**settling, "before": release.pk})
 
 
 def _counts(sql: str, parameters: dict[str, Any]) -> ChangedCounts:
-    added = removed = 0
     regraded: Counter[tuple[int, int]] = Counter()
+    numbers: Counter[str] = Counter()
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        for before, after, count in cursor:
+        for before, after, model_before, model_after, count in cursor:
             if before is None:
-                added += count
+                numbers["added"] += count
+                numbers["models_added"] += count * model_after
             elif after is None:
-                removed += count
+                numbers["removed"] += count
+                numbers["models_removed"] += count * model_before
             else:
-                regraded[before, after] += count
-    return ChangedCounts(added, removed, regraded)
+                if before != after:
+                    regraded[before, after] += count
+                else:
+                    numbers["same_grade"] += count
+                if model_before != model_after:
+                    numbers["judged" if model_before else "unjudged"] += count
+    return ChangedCounts(numbers.pop("added", 0), numbers.pop("removed", 0), regraded, **numbers)
 
 
 def _questions(release: Release) -> dict[str, dict[str, Any]]:

@@ -33,8 +33,10 @@ class Release(models.Model):
     threshold = models.PositiveSmallIntegerField()
     gain = models.CharField(max_length=12)
     settle_policy = models.CharField(max_length=10)
-    include_models = models.BooleanField(
-        default=False, help_text="Whether grades of outside judges count; if so, they are marked."
+    judges = ArrayField(
+        models.TextField(),
+        default=list,
+        help_text="Outside judges whose grades are labels where no person gave one; such labels are marked.",
     )
     counts = models.JSONField(
         help_text="questions, labels, relevant, judgments, contested, skipped_only, classes, by_grade, …"
@@ -83,11 +85,13 @@ class ReleaseQuestion(models.Model):
     revisions = ArrayField(models.SmallIntegerField(), help_text="The chunk's revision that was judged.")
     grades = ArrayField(models.SmallIntegerField(), help_text="The label.")
     why = ArrayField(models.TextField(), help_text="What the label settled by.")
-    judgment_counts = ArrayField(models.SmallIntegerField(), help_text="How many grades count for the pair.")
+    judgment_counts = ArrayField(
+        models.SmallIntegerField(), help_text="How many judgments the label stands on."
+    )
     model_chunk_ids = ArrayField(
         models.IntegerField(),
         default=list,
-        help_text="Chunks whose label counts a grade of an outside judge.",
+        help_text="Chunks whose label is an outside judge's.",
     )
     pooled_ids = ArrayField(
         models.IntegerField(), default=list, help_text="Pooled by a sampling plan, not sampled, not labelled."

@@ -1,8 +1,7 @@
 """What the judgments of a pair settle to: its label. One statement computes it wherever a label is needed.
 
 A judgment counts when it is current (nothing replaced it), when it is about the chunk's text of today (its revision
-is the chunk's), and when a person or an imported file gave it; the grades of outside judges (models) count only where
-they are asked for. Then, the first that fits:
+is the chunk's), and when a person or an imported file gave it. Then, the first that fits:
 
 1. adjudicated: the latest adjudication decides, be it a grade or "cannot be judged";
 2. unanimous: all grades are one grade (a single grade is unanimous);
@@ -13,6 +12,10 @@ they are asked for. Then, the first that fits:
 
 Contested and skipped-only pairs carry no label. A pair with any grade that counts is judged, a contested one
 too; one that was only skipped is unjudged. No label is stored outside of releases, so none can drift.
+
+What outside judges (models) say is no judgment, and settles nothing here unless judges are named. Then a pair on which
+people said nothing, or only skipped, and whose copies they did not judge either, has the median of the named judges'
+grades, rounded down, over all their repetitions; its `why` is "model".
 """
 
 from __future__ import annotations
@@ -28,27 +31,47 @@ from evalsets.models import Chunk, EvalSet, Question
 from judging.models import Assessor, Judgment
 from pooling.models import Run
 
-Why = Literal["adjudicated", "unanimous", "majority", "median", "latest", "contested", "skipped-only"]
+Why = Literal[
+    "adjudicated", "unanimous", "majority", "median", "latest", "contested", "skipped-only", "model"
+]
+
+# Of a judgment `j` by a model: people have graded neither the pair nor a copy of it, nor found it impossible to judge.
+NOT_SAID_BY_PEOPLE = """NOT EXISTS (
+    SELECT FROM judging_judgment said
+    JOIN judging_assessor person ON person.id = said.assessor_id AND person.kind <> 'model'
+    JOIN evalsets_chunk shown ON shown.id = said.chunk_id AND shown.revision = said.revision
+    WHERE said.evalset_id = j.evalset_id AND said.question_id = j.question_id AND said.kind <> 'skip'
+      AND said.chunk_id = ANY (ARRAY (
+          SELECT j.chunk_id
+          UNION ALL
+          SELECT copy.chunk_id FROM judging_classmember own JOIN judging_classmember copy USING (chunk_class_id)
+          WHERE own.chunk_id = j.chunk_id
+      ))
+      AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = said.id)
+)"""
 
 # The two CTEs `judgment` and `settled`; what follows reads from `settled`, one row a pair.
-SETTLED = """
+SETTLED = f"""
 WITH judgment AS (
     SELECT j.id, j.question_id, j.chunk_id, j.kind, j.grade, j.judged_at,
            j.source = 'adjudication' AS adjudicates,
            a.kind = 'model' AS by_model
     FROM judging_judgment j
-    JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind = ANY(%(kinds)s)
+    JOIN judging_assessor a ON a.id = j.assessor_id
+                           AND (a.kind <> 'model' OR a.id = ANY(%(judges)s::bigint[]) AND j.kind = 'grade')
     JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision
     WHERE j.evalset_id = %(evalset)s
       AND (%(questions)s::bigint[] IS NULL OR j.question_id = ANY(%(questions)s::bigint[]))
       AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+      AND (a.kind <> 'model' OR {NOT_SAID_BY_PEOPLE})
 ),
 pair AS (
     SELECT question_id, chunk_id,
            coalesce(array_agg(grade ORDER BY judged_at DESC, id DESC)
-                    FILTER (WHERE kind = 'grade' AND NOT adjudicates), '{}') AS grades,
+                    FILTER (WHERE kind = 'grade' AND NOT adjudicates AND NOT by_model), '{{}}') AS grades,
            count(*) FILTER (WHERE kind <> 'grade') AS skips,
-           count(*) FILTER (WHERE kind = 'grade' AND by_model) AS model_grades,
+           count(*) FILTER (WHERE by_model) AS model_grades,
+           floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY grade) FILTER (WHERE by_model)) AS model_label,
            bool_or(adjudicates) AS adjudicated,
            (array_agg(grade ORDER BY judged_at DESC, id DESC) FILTER (WHERE adjudicates))[1] AS decision
     FROM judgment
@@ -57,6 +80,7 @@ pair AS (
 labelled AS (
     SELECT *,
            CASE
+               WHEN model_grades > 0 THEN model_label
                WHEN adjudicated THEN decision
                WHEN grades[1] = ALL (grades) OR %(policy)s = 'latest' THEN grades[1]
                WHEN %(policy)s = 'majority' THEN
@@ -69,7 +93,8 @@ labelled AS (
 settled AS (
     SELECT question_id, chunk_id, label, grades, skips, model_grades,
            CASE
-               WHEN label IS NULL AND (adjudicated OR grades = '{}') THEN 'skipped-only'
+               WHEN model_grades > 0 THEN 'model'
+               WHEN label IS NULL AND (adjudicated OR grades = '{{}}') THEN 'skipped-only'
                WHEN label IS NULL THEN 'contested'
                WHEN adjudicated THEN 'adjudicated'
                WHEN grades[1] = ALL (grades) THEN 'unanimous'
@@ -77,15 +102,15 @@ settled AS (
            END AS why
     FROM labelled
 )
-"""
+"""  # noqa: S608 - no value from outside is in the text
 
 
 class SettledPair(NamedTuple):
     """What one pair settles to.
 
     `label` is None for a contested or skipped-only pair. `grades` are the grades that count, the latest first,
-    without the adjudication; `skips` counts skips and "cannot be judged"; `model_grades` says how many of the
-    grades come from outside judges (always 0 unless those were asked for).
+    without the adjudication; `skips` counts skips and "cannot be judged"; `model_grades` says on how many grades of
+    outside judges the label stands: 0 unless `why` is "model".
     """
 
     question_id: int
@@ -130,16 +155,13 @@ class UnjudgedCount(NamedTuple):
 
 
 def settle_parameters(
-    evalset: EvalSet, *, questions: Iterable[int] | None = None, include_models: bool = False
+    evalset: EvalSet, *, questions: Iterable[int] | None = None, judges: Iterable[Assessor] = ()
 ) -> dict[str, Any]:
-    """The parameters of `SETTLED`: the eval set's policy, whose grades count, and which questions (None: all)."""
-    kinds = [Assessor.Kind.PERSON.value, Assessor.Kind.FILE.value]
-    if include_models:
-        kinds.append(Assessor.Kind.MODEL.value)
+    """The parameters of `SETTLED`: the eval set's policy, which questions (None: all), and which outside judges."""
     return {
         "evalset": evalset.pk,
         "policy": evalset.settle_policy,
-        "kinds": kinds,
+        "judges": [judge.pk for judge in judges],
         "questions": None if questions is None else list(questions),
     }
 
@@ -156,7 +178,7 @@ def settled_pairs(
     *,
     questions: Iterable[int] | None = None,
     why: Sequence[Why] = (),
-    include_models: bool = False,
+    judges: Iterable[Assessor] = (),
     offset: int = 0,
     limit: int | None = None,
 ) -> list[SettledPair]:
@@ -168,14 +190,14 @@ def settled_pairs(
         WHERE %(why)s::text[] = '{{}}' OR why = ANY(%(why)s::text[])
         ORDER BY q.external_id, c.external_id
         OFFSET %(offset)s LIMIT %(limit)s"""  # noqa: S608 - no value from outside is in the text
-    parameters = settle_parameters(evalset, questions=questions, include_models=include_models)
+    parameters = settle_parameters(evalset, questions=questions, judges=judges)
     with _cursor_of(sql, {**parameters, "why": list(why), "offset": offset, "limit": limit}) as cursor:
         return [SettledPair(*row) for row in cursor.fetchall()]
 
 
-def labels_of_question(question: Question, *, include_models: bool = False) -> dict[int, SettledPair]:
+def labels_of_question(question: Question) -> dict[int, SettledPair]:
     """What each judged or skipped chunk of the question settles to, by Chunk.id."""
-    pairs = settled_pairs(question.evalset, questions=[question.pk], include_models=include_models)
+    pairs = settled_pairs(question.evalset, questions=[question.pk])
     return {pair.chunk_id: pair for pair in pairs}
 
 
@@ -189,14 +211,40 @@ def skipped_only_pairs(evalset: EvalSet, *, offset: int = 0, limit: int | None =
     return settled_pairs(evalset, why=["skipped-only"], offset=offset, limit=limit)
 
 
-def settled_counts(evalset: EvalSet, *, include_models: bool = False) -> SettledCounts:
+def settled_counts(evalset: EvalSet) -> SettledCounts:
     """How many pairs are judged, labelled, contested and skipped-only."""
     sql = f"""{SETTLED}
         SELECT count(*) FILTER (WHERE grades <> '{{}}' OR label IS NOT NULL), count(label),
                count(*) FILTER (WHERE why = 'contested'), count(*) FILTER (WHERE why = 'skipped-only')
         FROM settled"""  # noqa: S608
-    with _cursor_of(sql, settle_parameters(evalset, include_models=include_models)) as cursor:
+    with _cursor_of(sql, settle_parameters(evalset)) as cursor:
         return SettledCounts(*cursor.fetchone())
+
+
+class JudgeLabels(NamedTuple):
+    """For how many pairs without a label by people each outside judge, by name, has a grade; and all `together`."""
+
+    by_judge: dict[str, int]
+    together: int
+
+
+def labels_of_judges(evalset: EvalSet) -> JudgeLabels:
+    """How many labels letting the outside judges into a release would add."""
+    sql = f"""
+        SELECT a.name, count(DISTINCT (j.question_id, j.chunk_id))
+        FROM judging_judgment j
+        JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind = 'model'
+        JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision
+        WHERE j.evalset_id = %(evalset)s AND j.kind = 'grade'
+          AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+          AND {NOT_SAID_BY_PEOPLE}
+        GROUP BY GROUPING SETS ((a.name), ())"""  # noqa: S608
+    judges = evalset.assessors.filter(kind=Assessor.Kind.MODEL).order_by("name")
+    counts: dict[str | None, int] = dict.fromkeys(judges.values_list("name", flat=True), 0)
+    with _cursor_of(sql, {"evalset": evalset.pk}) as cursor:
+        counts.update(cursor.fetchall())
+    together = counts.pop(None, 0)
+    return JudgeLabels({name: count for name, count in counts.items() if name is not None}, together)
 
 
 # A pair is judged when any grade counts for it, whatever the grades settle to.

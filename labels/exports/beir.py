@@ -13,6 +13,7 @@ from labels.models import Release
 
 # What BEIR's loader calls a split; questions in no split of ours are test questions.
 SPLITS = {"dev": "dev", "holdout": "holdout", None: "test"}
+HEADER = b"query-id\tcorpus-id\tscore\n"
 # A zip wants a date for each file; a fixed one, so that the bytes depend on the release alone.
 DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -20,7 +21,8 @@ DATE = (1980, 1, 1, 0, 0, 0)
 def beir_zip(release: Release) -> Iterator[bytes]:
     """The zip, piece by piece. The corpus holds the labelled chunks and the members of classes, as they were judged.
 
-    Names inside lie in one folder. Splits with no label have no qrels file.
+    Names inside lie in one folder. Splits with no label have no qrels file. BEIR's qrels have no place for a mark, so
+    a release with labels of outside judges has these a second time, in a file of their own.
     """
     folder = f"{release.evalset.slug}-r{release.number}"
     out = _Pipe()
@@ -29,6 +31,7 @@ def beir_zip(release: Release) -> Iterator[bytes]:
             ("corpus.jsonl", _corpus(release)),
             ("queries.jsonl", _queries(release)),
             *((f"qrels/{name}.tsv", _qrels(release, split)) for split, name in _splits(release)),
+            *((("from-models.tsv", _from_models(release)),) if release.judges else ()),
         ):
             entry = zipfile.ZipInfo(f"{folder}/{name}", DATE)
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -97,8 +100,21 @@ def _queries(release: Release) -> Iterator[bytes]:
         yield orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
+def _from_models(release: Release) -> Iterator[bytes]:
+    """The labels that are outside judges', in the form of qrels."""
+    yield HEADER
+    for row in question_rows(
+        release, "external_id", "chunk_ids", "external_ids", "grades", "model_chunk_ids"
+    ):
+        by_models = set(row.model_chunk_ids)
+        labels = zip(row.chunk_ids, row.external_ids, row.grades, strict=True)
+        yield "".join(
+            f"{row.external_id}\t{name}\t{grade}\n" for chunk, name, grade in labels if chunk in by_models
+        ).encode()
+
+
 def _qrels(release: Release, split: str | None) -> Iterator[bytes]:
-    yield b"query-id\tcorpus-id\tscore\n"
+    yield HEADER
     for row in question_rows(release, "external_id", "details", "external_ids", "grades"):
         if row.details["split"] == split and row.grades:
             pairs = zip(row.external_ids, row.grades, strict=True)

@@ -27,8 +27,8 @@ class ExportFormat:
     stream: Callable[[Release], Iterator[bytes]]
 
     def file_name(self, release: Release) -> str:
-        """Such as `handbook-r3-qrels.txt`; a release that counts grades of outside judges says so in every name."""
-        marked = "-with-models" if release.include_models else ""
+        """Such as `handbook-r3-qrels.txt`; a release with labels of outside judges says so in every name."""
+        marked = "-with-models" if release.judges else ""
         return f"{release.evalset.slug}-r{release.number}{marked}-{self.ending}"
 
     def etag(self, release: Release) -> str:

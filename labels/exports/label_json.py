@@ -17,19 +17,21 @@ FIELDS = ("external_id", "details", "chunk_ids", "external_ids", "grades", "mode
 def records(release: Release) -> Iterator[dict[str, Any]]:
     """One record a question, by the bytes of its ID.
 
-    `judged_ids` holds relevant and rejected alike. `relevant_classes` are the classes restricted to members at or
-    above the threshold; a relevant chunk in no class is a class of one. `model_ids`, only in a release that counts
-    grades of outside judges, marks the labels that rest on one.
+    `judged_ids` holds relevant and rejected alike, and only what people judged. `relevant_classes` are the classes
+    restricted to members at or above the threshold; a relevant chunk in no class is a class of one. Only a release with
+    labels of outside judges has `model_ids`, which names these labels, and `judges`.
     """
     classes = class_of_chunk(release)
     for row in question_rows(release, *FIELDS):
         grades = dict(zip(row.external_ids, row.grades, strict=True))
+        by_models = set(row.model_chunk_ids)
+        names = list(zip(row.external_ids, row.chunk_ids, strict=True))
         relevant = [item for item, grade in grades.items() if grade >= release.threshold]
         record = {
             "id": row.external_id,
             "question": row.details["text"],
             "relevant_doc_ids": relevant,
-            "judged_ids": row.external_ids,
+            "judged_ids": [name for name, chunk in names if chunk not in by_models],
             "grades": grades,
             "relevant_classes": relevant_classes(
                 row.chunk_ids, row.external_ids, row.grades, classes, release.threshold
@@ -42,13 +44,9 @@ def records(release: Release) -> Iterator[dict[str, Any]]:
             "slices": row.details["slices"],
             "facts": row.details["facts"],
         }
-        if release.include_models:
-            from_models = set(row.model_chunk_ids)
-            record["model_ids"] = [
-                name
-                for name, chunk in zip(row.external_ids, row.chunk_ids, strict=True)
-                if chunk in from_models
-            ]
+        if release.judges:
+            record["model_ids"] = [name for name, chunk in names if chunk in by_models]
+            record["judges"] = release.judges
         yield record
 
 

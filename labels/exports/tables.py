@@ -121,11 +121,15 @@ JUDGMENT_COLUMNS = (
     "replaced",
     "judgment",
     "replaces",
+    "repetition",
 )
 
 
 def judgment_csv(release: Release) -> Iterator[bytes]:
-    """Every judgment there was when the release was published, one row each, replaced ones and skips too."""
+    """Every judgment there was when the release was published, one row each, replaced ones and skips too.
+
+    What an outside judge said is there only where the release lets it in: `assessor_kind` model, with its repetition.
+    """
     return in_blocks(csv_lines(JUDGMENT_COLUMNS, _judgment_rows(release)))
 
 
@@ -158,6 +162,7 @@ def _judgment_rows(release: Release) -> Iterator[tuple[Any, ...]]:
                 "yes" if judgment.pk in replaced else "no",
                 judgment.pk,
                 judgment.replaces_id,
+                judgment.details.get("repetition"),
             )
 
 
@@ -220,6 +225,7 @@ def label_parquet(release: Release) -> Iterator[bytes]:
             "fairpool.release": str(release.number),
             "fairpool.hash": release.content_hash,
             "fairpool.threshold": str(release.threshold),
+            **({"fairpool.judges": orjson.dumps(release.judges).decode()} if release.judges else {}),
         }
     )
     out = io.BytesIO()

@@ -2,6 +2,8 @@
 
 TREC fields are separated by white space, so an ID that has some cannot be written: the writers refuse before the
 first line and name the IDs. No comment lines, no byte order mark, LF at each end of line; `#` in IDs stays.
+
+The second column of qrels is ignored by every tool. It is 0, and `model` where the label is an outside judge's.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from labels.services.freezing import has_space
 from pooling.models import Ranking, Run
 
 NAMED_IDS = 20
+MODEL = "model"
 
 
 def refuse_spaces(ids: list[str]) -> None:
@@ -31,16 +34,24 @@ def refuse_spaces(ids: list[str]) -> None:
 
 
 def qrels(release: Release) -> Iterator[bytes]:
-    """`question 0 chunk grade`, one label a line, by the bytes of question ID, then chunk ID; grade 0 included."""
+    """`question 0 chunk grade`, one label a line, by the bytes of question ID, then chunk ID; grade 0 included.
+
+    `model` stands for the 0 where the label is an outside judge's.
+    """
     refuse_spaces(release.spaced_ids)
     return in_blocks(_qrels_of_questions(release))
 
 
 def _qrels_of_questions(release: Release) -> Iterator[str]:
-    for row in question_rows(release, "external_id", "external_ids", "grades"):
-        start = f"{row.external_id} 0 "
+    for row in question_rows(
+        release, "external_id", "chunk_ids", "external_ids", "grades", "model_chunk_ids"
+    ):
+        by_models = set(row.model_chunk_ids)
         yield "".join(
-            [f"{start}{chunk} {grade}\n" for chunk, grade in zip(row.external_ids, row.grades, strict=True)]
+            [
+                f"{row.external_id} {MODEL if chunk in by_models else 0} {name} {grade}\n"
+                for chunk, name, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True)
+            ]
         )
 
 
@@ -48,7 +59,8 @@ def propagated_qrels(release: Release) -> Iterator[bytes]:
     """Qrels in which every member of a class has the class's grade: the highest label among its members.
 
     Members that nobody judged appear too, so these are not what people said; judged members keep no grade of their
-    own. For tools that know nothing of classes.
+    own. For tools that know nothing of classes. An outside judge's label is marked for the whole class, and gives way
+    to any that people gave to a member.
     """
     refuse_spaces(release.spaced_ids)
     return in_blocks(_propagated(release))
@@ -56,13 +68,18 @@ def propagated_qrels(release: Release) -> Iterator[bytes]:
 
 def _propagated(release: Release) -> Iterator[str]:
     members = {chunk: row for row in class_rows(release) for chunk in row.chunk_ids}
-    for row in question_rows(release, "external_id", "chunk_ids", "external_ids", "grades"):
-        grades: dict[str, int] = {}
+    for row in question_rows(
+        release, "external_id", "chunk_ids", "external_ids", "grades", "model_chunk_ids"
+    ):
+        by_models = set(row.model_chunk_ids)
+        # Whether people said it, then the grade: the greatest stands.
+        found: dict[str, tuple[bool, int]] = {}
         for chunk, external_id, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True):
             for name in members[chunk].external_ids if chunk in members else [external_id]:
-                grades[name] = max(grade, grades.get(name, 0))
+                found[name] = max((chunk not in by_models, grade), found.get(name, (False, 0)))
         yield "".join(
-            f"{row.external_id} 0 {name} {grades[name]}\n" for name in sorted(grades, key=str.encode)
+            f"{row.external_id} {0 if by_people else MODEL} {name} {grade}\n"
+            for name, (by_people, grade) in sorted(found.items(), key=lambda item: item[0].encode())
         )
 
 

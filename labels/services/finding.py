@@ -1,13 +1,16 @@
-"""Releases and runs by the names that people give them."""
+"""Releases, runs and outside judges by the names that people give them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet
+from judging.models import Assessor
 from labels.models import Release
 from pooling.services.finding import find_run
 
-__all__ = ["find_release", "find_run"]
+__all__ = ["find_judges", "find_release", "find_run"]
 
 
 def find_release(evalset: EvalSet, number: int | None) -> Release:
@@ -19,3 +22,13 @@ def find_release(evalset: EvalSet, number: int | None) -> Release:
         asked = f"release {number}" if number is not None else "release"
         raise BadInput(f"{evalset.slug} has no {asked}. Known: {known}.")
     return release
+
+
+def find_judges(evalset: EvalSet, names: Iterable[str]) -> list[Assessor]:
+    """The outside judges of these names, each once, by name; BadInput with the known ones where one is not there."""
+    known = {judge.name: judge for judge in evalset.assessors.filter(kind=Assessor.Kind.MODEL)}
+    for name in names:
+        if name not in known:
+            listed = ", ".join(sorted(known)[:50]) or "none yet"
+            raise BadInput(f"{evalset.slug} has no outside judge {name!r}. Known: {listed}.")
+    return [known[name] for name in sorted(set(names))]

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
 from django.db import connection
 
 from evalsets.models import EvalSet, Question
-from judging.models import ClassMember
+from judging.models import Assessor, ClassMember
 from labels.models import Release, ReleaseClass, ReleaseQuestion
 from labels.settling import COLUMNS, SETTLED, SettledPair, settle_parameters
 
@@ -43,9 +43,12 @@ SELECT question_id, chunk_ids, inclusion, unsampled_ids
 FROM pooling_poolquestion
 WHERE question_id = ANY(%s) AND (inclusion IS NOT NULL OR unsampled_ids <> '{}')"""
 
+# What outside judges said is no judgment: their rows go along where the release has them, and are not counted.
 JUDGMENTS = """
-SELECT question_id, array_agg(id ORDER BY id)
-FROM judging_judgment WHERE evalset_id = %s AND question_id = ANY(%s) GROUP BY question_id"""
+SELECT j.question_id, array_agg(j.id ORDER BY j.id), count(*) FILTER (WHERE a.kind <> 'model')
+FROM judging_judgment j
+JOIN judging_assessor a ON a.id = j.assessor_id AND (a.kind <> 'model' OR a.id = ANY(%s::bigint[]))
+WHERE j.evalset_id = %s AND j.question_id = ANY(%s) GROUP BY j.question_id"""
 
 
 class Tally:
@@ -58,13 +61,13 @@ class Tally:
         self.by_why: Counter[str] = Counter()
         self.spaced_ids: set[str] = set()
 
-    def add(self, frozen: ReleaseQuestion, *, without_text: int) -> None:
+    def add(self, frozen: ReleaseQuestion, *, judgments: int, without_text: int) -> None:
         self.numbers["questions"] += 1
         self.numbers["labels"] += len(frozen.grades)
         self.numbers["relevant"] += sum(grade >= self.threshold for grade in frozen.grades)
         self.numbers["questions_with_labels"] += bool(frozen.grades)
         self.numbers["questions_with_relevant"] += any(grade >= self.threshold for grade in frozen.grades)
-        self.numbers["judgments"] += len(frozen.judgment_ids)
+        self.numbers["judgments"] += judgments
         self.numbers["contested"] += sum(item["why"] == "contested" for item in frozen.unlabelled)
         self.numbers["skipped_only"] += sum(item["why"] == "skipped-only" for item in frozen.unlabelled)
         self.numbers["from_models"] += len(frozen.model_chunk_ids)
@@ -100,7 +103,7 @@ def has_space(identifier: str) -> bool:
 
 
 def freeze_questions(
-    evalset: EvalSet, *, release_id: int, include_models: bool, tally: Tally
+    evalset: EvalSet, *, release_id: int, judges: Sequence[Assessor], tally: Tally
 ) -> Iterator[list[ReleaseQuestion]]:
     """All questions of the set as unsaved rows, in batches, by the bytes of their IDs; `tally` counts along."""
     questions = list(evalset.questions.order_by("external_id"))
@@ -108,9 +111,7 @@ def freeze_questions(
         batch = questions[first : first + QUESTIONS_AT_ONCE]
         yield [
             _freeze(question, position, release_id, facts, tally)
-            for position, (question, facts) in enumerate(
-                _with_facts(evalset, batch, include_models=include_models), start=first
-            )
+            for position, (question, facts) in enumerate(_with_facts(evalset, batch, judges), start=first)
         ]
 
 
@@ -121,16 +122,17 @@ class _Facts:
         self.pairs: list[tuple[SettledPair, str, int, bool]] = []
         self.pool: list[dict[str, Any]] = []
         self.judgment_ids: list[int] = []
+        self.judgments = 0
         self.sampled: list[tuple[list[int], list[float] | None, list[int]]] = []
 
 
 def _with_facts(
-    evalset: EvalSet, batch: list[Question], *, include_models: bool
+    evalset: EvalSet, batch: list[Question], judges: Sequence[Assessor]
 ) -> Iterable[tuple[Question, _Facts]]:
     keys = [question.pk for question in batch]
     facts: defaultdict[int, _Facts] = defaultdict(_Facts)
     with connection.cursor() as cursor:
-        cursor.execute(PAIRS, settle_parameters(evalset, questions=keys, include_models=include_models))
+        cursor.execute(PAIRS, settle_parameters(evalset, questions=keys, judges=judges))
         for *pair, external_id, revision, has_text in cursor:
             facts[pair[0]].pairs.append((SettledPair(*pair), external_id, revision, has_text))
         cursor.execute(POOLED_RUNS, [keys])
@@ -141,9 +143,9 @@ def _with_facts(
         cursor.execute(SAMPLED, [keys])
         for question, *sampled in cursor:
             facts[question].sampled.append(tuple(sampled))
-        cursor.execute(JUDGMENTS, [evalset.pk, keys])
-        for question, ids in cursor:
-            facts[question].judgment_ids = ids
+        cursor.execute(JUDGMENTS, [[judge.pk for judge in judges], evalset.pk, keys])
+        for question, ids, judgments in cursor:
+            facts[question].judgment_ids, facts[question].judgments = ids, judgments
     return [(question, facts[question.pk]) for question in batch]
 
 
@@ -182,7 +184,7 @@ def _freeze(
         pooled_ids=_never_sampled(facts, set(chunk_ids)),
         inclusion=_inclusion(facts, chunk_ids),
     )
-    tally.add(frozen, without_text=sum(not has_text for *_, has_text in labelled))
+    tally.add(frozen, judgments=facts.judgments, without_text=sum(not has_text for *_, has_text in labelled))
     return frozen
 
 
@@ -228,7 +230,15 @@ class ContentHash:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._hash = hashlib.sha256()
-        self._line({"form": "fairpool-release-1", **settings})
+        judges = settings["judges"]
+        marks = {"include_models": bool(judges), **({"judges": judges} if judges else {})}
+        self._line(
+            {
+                "form": "fairpool-release-1",
+                **{name: value for name, value in settings.items() if name != "judges"},
+                **marks,
+            }
+        )
 
     def _line(self, document: dict[str, Any]) -> None:
         self._hash.update(orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE))
@@ -274,14 +284,14 @@ class ContentHash:
         return self._hash.hexdigest()
 
 
-def settings_of(evalset: EvalSet, *, include_models: bool) -> dict[str, Any]:
+def settings_of(evalset: EvalSet, judges: Sequence[Assessor]) -> dict[str, Any]:
     """The settings that a release freezes, as keyword arguments of `Release`."""
     return {
         "scale": evalset.scale,
         "threshold": evalset.threshold,
         "gain": evalset.gain,
         "settle_policy": evalset.settle_policy,
-        "include_models": include_models,
+        "judges": sorted(judge.name for judge in judges),
     }
 
 

@@ -32,13 +32,13 @@ LEFT JOIN covered ON covered.question_id = r.question_id
 GROUP BY asked.run_id"""  # noqa: S608 - no value from outside is in the text
 
 
-def provenance_of(evalset: EvalSet, *, include_models: bool) -> dict[str, Any]:
+def provenance_of(evalset: EvalSet) -> dict[str, Any]:
     """What `Release.provenance` holds, JSON-ready.
 
     `pools`: the pools, oldest first, each with name, strategy, date and runs. `runs`: every pooled run with the
     deepest `k` that any pool cut it at, and the latest run of each system that no pool holds (`pooled` false, k 10);
-    each with what it `returned` within k and how much of that is `unlabelled`. `born_from`: the systems whose pool
-    was judged first, and the file that the first labels came from.
+    each with what it `returned` within k and how much of that is `unlabelled`; what outside judges said covers nothing.
+    `born_from`: the systems whose pool was judged first, and the file that the first labels came from.
     """
     pools = list(
         Pool.objects.filter(evalset=evalset)
@@ -55,7 +55,7 @@ def provenance_of(evalset: EvalSet, *, include_models: bool) -> dict[str, Any]:
             }
             for pool in pools
         ],
-        "runs": _runs(evalset, pools, include_models=include_models),
+        "runs": _runs(evalset, pools),
         "born_from": _born_from(evalset, pools),
     }
 
@@ -64,7 +64,7 @@ def _as_json(run: Run) -> dict[str, Any]:
     return {"system": run.system.name, "run": run.name, "stage": run.stage, "date": run.date.isoformat()}
 
 
-def _runs(evalset: EvalSet, pools: list[Pool], *, include_models: bool) -> list[dict[str, Any]]:
+def _runs(evalset: EvalSet, pools: list[Pool]) -> list[dict[str, Any]]:
     runs: dict[int, Run] = {}
     deepest: dict[int, int] = {}
     for item in (item for pool in pools for item in pool.pool_runs.all()):
@@ -79,7 +79,7 @@ def _runs(evalset: EvalSet, pools: list[Pool], *, include_models: bool) -> list[
     depths = {**deepest, **dict.fromkeys(others, UNPOOLED_DEPTH)}
     with connection.cursor() as cursor:
         asked = {"runs": list(depths), "depths": list(depths.values())}
-        cursor.execute(COVERAGE, {**settle_parameters(evalset, include_models=include_models), **asked})
+        cursor.execute(COVERAGE, {**settle_parameters(evalset), **asked})
         covered = {run: (returned, unlabelled) for run, returned, unlabelled in cursor}
     rows = []
     for key, run in {**runs, **others}.items():

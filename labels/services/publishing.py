@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
@@ -11,8 +11,10 @@ from evalsets.errors import Refused
 from evalsets.models import Chunk, EvalSet, User
 from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
+from judging.models import Assessor
 from labels.models import Release, ReleaseClass
 from labels.services.copying import copy_questions
+from labels.services.finding import find_judges
 from labels.services.freezing import (
     ContentHash,
     Tally,
@@ -39,8 +41,10 @@ class Published(NamedTuple):
             "release": self.release.number,
             "hash": self.release.content_hash,
             "created": self.created,
+            "judges": self.release.judges,
             **{
-                name: counts[name] for name in ("labels", "questions", "contested", "skipped_only", "classes")
+                name: counts[name]
+                for name in ("labels", "from_models", "questions", "contested", "skipped_only", "classes")
             },
         }
 
@@ -54,19 +58,22 @@ def publish_release(
     evalset: EvalSet,
     by: User | None,
     notes: str = "",
-    include_models: bool = False,
+    judges: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Published:
     """Freeze the eval set's labels as its next release, from one snapshot of the database.
 
     Where nothing has changed since the latest release, nothing is written and that release is returned: publishing
-    twice, or a job that is run again, makes one release. Raises Refused where there is no label to freeze.
+    twice, or a job that is run again, makes one release. The grades of these outside `judges`, by name, become labels
+    of pairs that no person labelled, and are marked as such. Raises Refused where there is no label to freeze, BadInput
+    for a judge that is not there.
     """
+    chosen = find_judges(evalset, judges)
     with one_snapshot(lock_table=Release._meta.db_table):
         latest = latest_release(evalset)
         try:
             with transaction.atomic():
-                release = _write(evalset, latest, by, notes, include_models, progress)
+                release = _write(evalset, latest, by, notes, chosen, progress)
         except _Unchanged:
             assert latest is not None
             return Published(latest, created=False)
@@ -75,7 +82,7 @@ def publish_release(
             by=by,
             verb="release-published",
             summary=f"Published release {release.number}: {release.counts['labels']} labels "
-            f"of {release.counts['questions']} questions.",
+            f"of {release.counts['questions']} questions{_of_models(release)}.",
             details={"release": release.number, "hash": release.content_hash},
         )
         return Published(release, created=True)
@@ -86,16 +93,16 @@ def _write(
     latest: Release | None,
     by: User | None,
     notes: str,
-    include_models: bool,
+    judges: Sequence[Assessor],
     progress: Progress,
 ) -> Release:
-    settings = settings_of(evalset, include_models=include_models)
+    settings = settings_of(evalset, judges)
     content = ContentHash(settings)
     tally = Tally(evalset.threshold)
     # Its rows come before the release itself, which can be written only once its hash is known and never after.
     release_id = _next_release_id()
     total = evalset.questions.count()
-    for batch in freeze_questions(evalset, release_id=release_id, include_models=include_models, tally=tally):
+    for batch in freeze_questions(evalset, release_id=release_id, judges=judges, tally=tally):
         names = _names_of(chunk for frozen in batch for chunk in frozen.pooled_ids)
         for frozen in batch:
             content.add_question(frozen, names)
@@ -119,11 +126,18 @@ def _write(
         content_hash=content.hexdigest(),
         notes=notes.strip(),
         counts=tally.counts(scale=evalset.scale, classes=len(classes)),
-        provenance=provenance_of(evalset, include_models=include_models),
+        provenance=provenance_of(evalset),
         spaced_ids=sorted(tally.spaced_ids),
         published_by=by,
         **settings,
     )
+
+
+def _of_models(release: Release) -> str:
+    """For the sentence that says what was published."""
+    if not release.judges:
+        return ""
+    return f"; {release.counts['from_models']} labels came from models ({', '.join(release.judges)})"
 
 
 def _next_release_id() -> int:

@@ -21,7 +21,6 @@ from evalsets.errors import BadInput
 from evalsets.listing import page_of
 from evalsets.models import EvalSet, Member
 from evalsets.services.jobs import start_job
-from judging.models import Assessor, Judgment
 from labels.differences import changed_pairs, changes_since, difference_of
 from labels.exports.formats import FORMATS
 from labels.exports.trec import NAMED_IDS, run_lines
@@ -30,7 +29,7 @@ from labels.models import Release
 from labels.paging import PagedRows
 from labels.services.freezing import latest_release
 from labels.services.provenance import UNPOOLED_DEPTH
-from labels.settling import settled_counts
+from labels.settling import labels_of_judges, settled_counts
 from pooling.models import Run
 
 
@@ -87,7 +86,8 @@ def _blind(request: AuthedRequest) -> bool:
 @access.lead
 def release_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """What would be frozen now; a POST starts the job that does it."""
-    form = PublishForm(request.POST or None)
+    by_judges = labels_of_judges(evalset)
+    form = PublishForm(request.POST or None, judges=by_judges.by_judge)
     if request.method == "POST" and form.is_valid():
         job = start_job(
             evalset=evalset,
@@ -98,12 +98,11 @@ def release_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         )
         return redirect(job)
     latest = latest_release(evalset)
-    model_grades = Judgment.objects.filter(evalset=evalset, assessor__kind=Assessor.Kind.MODEL)
-    if not model_grades.exists():
-        del form.fields["include_models"]
     context = {
         "evalset": evalset,
         "form": form,
+        "judges": list(zip(form["judges"], by_judges.by_judge.values(), strict=True)),
+        "together": by_judges.together,
         "counts": settled_counts(evalset),
         "questions": evalset.questions.count(),
         "latest": latest,

@@ -128,14 +128,50 @@ def test_the_unjudged_rate_follows_from_the_label_file_alone(released):
 
 def test_labels_of_models_are_marked_in_every_file(evalset):
     [question] = make_questions(evalset, "q1")
-    c1, c2 = make_chunks(evalset, "c1", "c2")
+    c1, c2, c3 = make_chunks(evalset, "c1", "c2", "c3")
     judge(question, c1, 2, by="model:judge")
     judge(question, c2, 1)
-    release = publish_release(evalset=evalset, by=None, include_models=True).release
+    judge(question, c2, 3, by="model:judge", details={"repetition": 2})
+    judge(question, c2, 3, by="model:another")
+    make_class(c1, c3)
+    release = publish_release(evalset=evalset, by=None, judges=["judge"]).release
 
-    assert json.loads(text_of(release, "label-jsonl"))["model_ids"] == ["c1"]
-    assert [row["from_model"] for row in csv_of(release, "csv")] == ["yes", "no"]
+    [record] = json.loads(text_of(release, "label-json"))
+    assert (record["judged_ids"], record["model_ids"], record["judges"]) == (["c2"], ["c1"], ["judge"])
+    assert record["grades"] == {"c1": 2, "c2": 1}
+    assert json.loads(text_of(release, "label-jsonl")) == record
+    assert text_of(release, "qrels") == "q1 model c1 2\nq1 0 c2 1\n"
+    assert text_of(release, "qrels-propagated") == "q1 model c1 2\nq1 0 c2 1\nq1 model c3 2\n"
+    rows = csv_of(release, "csv")
+    assert [(row["from_model"], row["settled_by"], row["judgments"]) for row in rows] == [
+        ("yes", "model", "0"),
+        ("no", "unanimous", "1"),
+    ]
+    table = pq.read_table(io.BytesIO(b"".join(FORMATS["parquet"].stream(release))))
+    assert table["from_model"].to_pylist() == [True, False]
+    assert table.schema.metadata[b"fairpool.judges"] == b'["judge"]'
+    beir = zipfile.ZipFile(io.BytesIO(b"".join(FORMATS["beir"].stream(release))))
+    assert beir.read("handbook-r1/from-models.tsv") == b"query-id\tcorpus-id\tscore\nq1\tc1\t2\n"
+    judged = [(row["chunk"], row["assessor_kind"], row["repetition"]) for row in csv_of(release, "judgments")]
+    assert judged == [("c1", "model", ""), ("c2", "file", ""), ("c2", "model", "2")]
     assert all("-with-models-" in item.file_name(release) for item in FORMATS.values())
+
+
+def test_a_release_without_models_has_no_trace_of_them(evalset):
+    [question] = make_questions(evalset, "q1")
+    c1, c2 = make_chunks(evalset, "c1", "c2")
+    judge(question, c1, 1)
+    publish_release(evalset=evalset, by=None)
+    before = evalset.releases.get()
+    files = {name: b"".join(item.stream(before)) for name, item in FORMATS.items()}
+    judge(question, c1, 3, by="model:judge")
+    judge(question, c2, 3, by="model:judge")
+
+    after, created = publish_release(evalset=evalset, by=None)
+
+    assert (after, created) == (before, False)
+    assert {name: b"".join(item.stream(after)) for name, item in FORMATS.items()} == files
+    assert not any(b"model" in file.replace(b"from_model", b"") for file in files.values())
 
 
 def test_label_csv(released):

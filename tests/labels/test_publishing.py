@@ -153,9 +153,12 @@ def test_grades_of_models_stay_out_unless_asked_for_and_are_marked(judged):
 
     without = publish_release(evalset=judged, by=None).release
     assert rows(without)["q2"].chunk_ids == []
-    with_models = publish_release(evalset=judged, by=None, include_models=True).release
-    assert rows(with_models)["q2"].model_chunk_ids == [chunk.pk]
-    assert with_models.counts["from_models"] == 1
+    assert without.counts["judgments"] == 6
+    with_models = publish_release(evalset=judged, by=None, judges=["judge"]).release
+    assert (rows(with_models)["q2"].model_chunk_ids, rows(with_models)["q2"].why) == ([chunk.pk], ["model"])
+    assert rows(with_models)["q2"].judgment_counts == [0]
+    assert (with_models.counts["from_models"], with_models.counts["judgments"]) == (1, 6)
+    assert with_models.judges == ["judge"]
 
 
 def make_pool(evalset, name, runs, questions, **fields) -> Pool:
@@ -384,7 +387,9 @@ def test_the_command_prints_its_shape(judged, capsys):
         "release": 1,
         "hash": release.content_hash,
         "created": True,
+        "judges": [],
         "labels": 3,
+        "from_models": 0,
         "questions": 3,
         "contested": 1,
         "skipped_only": 1,

@@ -122,7 +122,7 @@ def test_a_run_downloads_in_trec_form(judged, victor, client_for):
 def test_the_preview_says_what_would_be_frozen(judged, carol, client_for):
     page = text(client_for(carol).get("/e/handbook/releases/new/"))
     assert "Publish release 1" in page
-    assert "include_models" not in page
+    assert "outside judges" not in page
 
     publish_release(evalset=judged, by=None)
     page = text(client_for(carol).get("/e/handbook/releases/new/"))
@@ -132,7 +132,8 @@ def test_the_preview_says_what_would_be_frozen(judged, carol, client_for):
     judge(judged.questions.get(external_id="q2"), judged.chunks.get(external_id="c2"), 1)
     response = client_for(carol).get("/e/handbook/releases/new/")
     assert response.context["changes"][:2] == (1, 0)
-    assert "include_models" in text(response)
+    assert response.context["together"] == 1
+    assert "would add 1 label<" in text(response)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -222,10 +223,11 @@ def test_the_difference_command(two_releases, capsys):
         "added": 1,
         "removed": 1,
         "regraded": [{"from": 0, "to": 2, "count": 1}],
+        "of_models": dict.fromkeys(("models_added", "models_removed", "judged", "unjudged", "same_grade"), 0),
         "pairs": [
-            {"question": "q1", "chunk": "c1", "from": 3, "to": None},
-            {"question": "q1", "chunk": "c2", "from": 0, "to": 2},
-            {"question": "q1", "chunk": "c3", "from": None, "to": 0},
+            {"question": "q1", "chunk": "c1", "from": 3, "to": None, "from_model": False, "to_model": False},
+            {"question": "q1", "chunk": "c2", "from": 0, "to": 2, "from_model": False, "to_model": False},
+            {"question": "q1", "chunk": "c3", "from": None, "to": 0, "from_model": False, "to_model": False},
         ],
         "questions": {"added": ["q3"], "removed": [], "changed": []},
         "classes": {"joined": [["c1", "c2"]], "split": []},

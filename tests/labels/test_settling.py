@@ -7,11 +7,13 @@ import statistics
 
 import pytest
 
-from judging.models import Judgment
+from judging.models import ClassMember, Judgment
+from labels.services.finding import find_judges
 from labels.settling import (
     UnjudgedCount,
     contested_pairs,
     judged_chunks,
+    labels_of_judges,
     labels_of_question,
     settled_counts,
     settled_pairs,
@@ -20,22 +22,32 @@ from labels.settling import (
     unjudged_rates,
 )
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
-from tests.labels.builders import judge
+from tests.labels.builders import judge, make_class
 
 POLICIES = ["majority", "median", "latest", "none"]
 
 
-def settle_slowly(judgments: list[Judgment], policy: str, include_models: bool = False) -> dict:
+def settle_slowly(judgments: list[Judgment], policy: str, *judges: str) -> dict:
     """The twin: what each pair settles to, from all judgments of an eval set, in plain loops."""
     replaced = {judgment.replaces_id for judgment in judgments}
     pairs: dict[tuple[int, int], list[Judgment]] = {}
+    by_models: dict[tuple[int, int], list[int]] = {}
     for judgment in judgments:
         if judgment.pk in replaced or judgment.revision != judgment.chunk.revision:
             continue
-        if judgment.assessor.kind == "model" and not include_models:
+        if judgment.assessor.kind == "model":
+            if judgment.assessor.name in judges and judgment.grade is not None:
+                by_models.setdefault((judgment.question_id, judgment.chunk_id), []).append(judgment.grade)
             continue
         pairs.setdefault((judgment.question_id, judgment.chunk_id), []).append(judgment)
-    return {pair: settle_one(history, policy) for pair, history in pairs.items()}
+    settled = {pair: settle_one(history, policy) for pair, history in pairs.items()}
+    said = {pair for pair, history in pairs.items() if any(judgment.kind != "skip" for judgment in history)}
+    copies = dict(ClassMember.objects.values_list("chunk_id", "chunk_class_id"))
+    said_of_class = {(question, copies[chunk]) for question, chunk in said if chunk in copies}
+    for (question, chunk), grades in by_models.items():
+        if (question, chunk) not in said and (question, copies.get(chunk)) not in said_of_class:
+            settled[question, chunk] = (int(statistics.median(grades)), "model")
+    return settled
 
 
 def settle_one(history: list[Judgment], policy: str) -> tuple[int | None, str]:
@@ -68,7 +80,7 @@ def random_histories(evalset, alice, bob, carol):
     chunks = make_chunks(evalset, *(f"c{n}" for n in range(20)))
     for chunk in draw.sample(chunks, 8):
         add_revision(chunk, f"A newer text of {chunk}.")
-    sources = [alice, bob, carol, "file:old", "model:judge"]
+    sources = [alice, bob, carol, "file:old", "model:judge", "model:judge", "model:other"]
     for question in questions:
         for chunk in chunks:
             made: list[Judgment] = []
@@ -92,22 +104,25 @@ def random_histories(evalset, alice, bob, carol):
                         **fields,
                     )
                 )
+    make_class(*chunks[:3])
+    make_class(*chunks[3:5])
     return evalset
 
 
-@pytest.mark.parametrize("include_models", [False, True])
+@pytest.mark.parametrize("judges", [(), ("judge",), ("judge", "other")])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_statement_settles_like_its_slow_twin(random_histories, policy, include_models):
+def test_the_statement_settles_like_its_slow_twin(random_histories, policy, judges):
     evalset = random_histories
     evalset.settle_policy = policy
     judgments = list(Judgment.objects.select_related("chunk", "assessor"))
 
-    expected = settle_slowly(judgments, policy, include_models)
+    expected = settle_slowly(judgments, policy, *judges)
 
-    pairs = settled_pairs(evalset, include_models=include_models)
+    pairs = settled_pairs(evalset, judges=find_judges(evalset, judges))
     assert {(pair.question_id, pair.chunk_id): (pair.label, pair.why) for pair in pairs} == expected
     assert len(pairs) == len(expected)
     assert {why for _, why in expected.values()} >= {"adjudicated", "unanimous", "skipped-only"}
+    assert ("model" in {why for _, why in expected.values()}) == bool(judges)
     if policy in ("majority", "none"):
         assert "contested" in {why for _, why in expected.values()}
 
@@ -176,9 +191,49 @@ def test_a_judgment_of_an_earlier_text_does_not_count(evalset):
 def test_a_model_counts_only_where_it_is_asked_for(evalset):
     [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
     judge(question, chunk, 2, by="model:judge")
+    judge(question, chunk, 1, by="model:judge", details={"repetition": 2})
+    judge(question, chunk, 3, by="model:another")
 
     assert labels_of_question(question) == {}
-    assert labels_of_question(question, include_models=True)[chunk.pk].model_grades == 1
+    assert settled_counts(evalset) == (0, 0, 0, 0)
+    assert judged_chunks(question) == set()
+    [pair] = settled_pairs(evalset, judges=find_judges(evalset, ["judge"]))
+    assert (pair.label, pair.why, pair.grades, pair.model_grades) == (1, "model", [], 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "models"),
+    [
+        ([], True),
+        ([None], True),
+        ([0], False),
+        ([1, 2], False),
+        (["cannot-judge"], False),
+        (["earlier text"], True),
+        (["copy"], False),
+        (["copy skipped"], True),
+    ],
+)
+def test_a_model_never_stands_beside_people(evalset, said, models):
+    [question], [chunk, copy] = make_questions(evalset, "q1"), make_chunks(evalset, "c1", "c2")
+    add_revision(chunk, "A newer text.")
+    make_class(chunk, copy)
+    judge(question, chunk, 3, by="model:judge")
+    for number, word in enumerate(said):
+        by = f"file:{number}"
+        if word == "cannot-judge":
+            judge(question, chunk, None, by=by, kind="cannot-judge", reason="broken-text")
+        elif word == "earlier text":
+            judge(question, chunk, 0, by=by, revision=1)
+        elif word in ("copy", "copy skipped"):
+            judge(question, copy, 0 if word == "copy" else None, by=by)
+        else:
+            judge(question, chunk, word, by=by)
+
+    pairs = settled_pairs(evalset, judges=find_judges(evalset, ["judge"]))
+
+    assert ([pair.chunk_id for pair in pairs if pair.why == "model"] == [chunk.pk]) == models
+    assert labels_of_judges(evalset) == ({"judge": int(models)}, int(models))
 
 
 def test_lists_and_counts(evalset):

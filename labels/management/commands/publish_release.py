@@ -22,9 +22,13 @@ class Command(FairpoolCommand):
             "--notes", default="", metavar="TEXT", help="What readers of the release should know."
         )
         parser.add_argument(
-            "--include-models",
-            action="store_true",
-            help="Let grades of outside judges (models) count; every file of the release then says so.",
+            "--include-judge",
+            action="append",
+            default=[],
+            metavar="NAME",
+            dest="judges",
+            help="Let this outside judge's grades be labels of pairs that no person has labelled; they are marked in "
+            "every file. May be given several times. `judges SLUG` says how far each agrees with people.",
         )
 
     def perform(self, **options: Any) -> dict[str, Any]:
@@ -34,7 +38,7 @@ class Command(FairpoolCommand):
                 evalset=evalset,
                 by=None,
                 notes=options["notes"],
-                include_models=options["include_models"],
+                judges=options["judges"],
                 progress=progress,
             )
         return published.as_json()
@@ -45,6 +49,11 @@ class Command(FairpoolCommand):
         else:
             self.stdout.write(
                 f"Nothing has changed since release {document['release']} ({document['hash']})."
+            )
+        if document["judges"]:
+            self.stdout.write(
+                f"{document['from_models']} of the labels came from a model ({', '.join(document['judges'])}): "
+                "no person has judged these pairs, and every file marks them."
             )
         self.stdout.write(
             f"{document['labels']} labels of {document['questions']} questions, {document['classes']} classes; "

@@ -38,6 +38,10 @@ class Command(FairpoolCommand):
                 {"from": old, "to": new, "count": count}
                 for (old, new), count in sorted(found.counts.regraded.items())
             ],
+            "of_models": {
+                name: getattr(found.counts, name)
+                for name in ("models_added", "models_removed", "judged", "unjudged", "same_grade")
+            },
             "pairs": [_as_json(pair) for pair in changed_pairs(before, after)],
             "questions": {
                 "added": found.questions_added,
@@ -57,6 +61,12 @@ class Command(FairpoolCommand):
         write(f"  labels: {document['added']} added, {document['removed']} removed, {regraded} regraded")
         for item in document["regraded"]:
             write(f"    {item['from']} to {item['to']}: {item['count']}")
+        models = document["of_models"]
+        if any(models.values()):
+            write(
+                f"    labels of models: {models['models_added']} of those added, {models['models_removed']} of those "
+                f"removed; {models['judged']} judged by people since, {models['unjudged']} no longer"
+            )
         for name, changes in document["questions"].items():
             if changes:
                 write(f"  questions {name}: {', '.join(changes[:SHOWN])}{_more(changes)}")
@@ -80,7 +90,14 @@ class Command(FairpoolCommand):
 
 
 def _as_json(pair: ChangedPair) -> dict[str, Any]:
-    return {"question": pair.question, "chunk": pair.chunk, "from": pair.before, "to": pair.after}
+    return {
+        "question": pair.question,
+        "chunk": pair.chunk,
+        "from": pair.before,
+        "to": pair.after,
+        "from_model": bool(pair.model_before),
+        "to_model": bool(pair.model_after),
+    }
 
 
 def _score(value: float | None) -> str:
