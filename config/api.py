@@ -10,11 +10,16 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase, HttpResponseNotAllowed
 from django.urls.resolvers import URLPattern, URLResolver
+from django.utils.cache import patch_vary_headers
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
+from evalsets.api.jobs import router as job_routes
 from evalsets.api.problems import MEDIA_TYPE, Problem, answer_errors_of, not_found, problem
 from evalsets.api.routes import router as evalset_routes
+from judging.api.imports import router as import_routes
+from labels.api import router as release_routes
+from pooling.api import router as run_routes
 
 DESCRIPTION = """\
 Push questions, chunks, runs and labels; see what judging would cost; fetch releases; ask whether a comparison may be
@@ -56,7 +61,14 @@ class FairpoolAPI(NinjaAPI):
 
 api = FairpoolAPI(title="Fairpool", version="1", description=DESCRIPTION, urls_namespace="api")
 answer_errors_of(api)
-api.add_router("/evalsets/{slug:slug}", evalset_routes)
+for address, routes in {
+    "": evalset_routes,
+    "/jobs": job_routes,
+    "/imports": import_routes,
+    "/runs": run_routes,
+    "/releases": release_routes,
+}.items():
+    api.add_router("/evalsets/{slug:slug}" + address, routes)
 
 
 def _as_api(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -69,6 +81,8 @@ def _as_api(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
             response = view(request, *args, **kwargs)
         except Http404:  # the bare address of the API
             return not_found(request)
+        patch_vary_headers(response, ["Authorization"])
+        response.setdefault("Cache-Control", "private")
         if isinstance(response, HttpResponseNotAllowed):
             allowed = response["Allow"]
             return problem(

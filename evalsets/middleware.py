@@ -12,6 +12,8 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.http import urlencode
 
+from evalsets.api.problems import problem
+
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -25,6 +27,8 @@ def upload_limit(get_response: GetResponse) -> GetResponse:
             length = 0
         if length > settings.UPLOAD_LIMIT:
             context = {"size": filesizeformat(length), "limit": filesizeformat(settings.UPLOAD_LIMIT)}
+            if request.path.startswith("/api/"):
+                return problem(413, "You sent {size}; the limit is {limit}.".format(**context))
             return render(request, "413.html", context, status=413)
         return get_response(request)
 

@@ -1,0 +1,1 @@
+"""Routes that bring files in, and those of pools and batches."""
