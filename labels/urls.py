@@ -1,7 +1,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from labels.views import chunks, contested, duplicates, mappings, questions, releases, systems
+from labels.views import agreement, chunks, contested, duplicates, mappings, questions, releases, systems
 
 app_name = "labels"
 
@@ -16,6 +16,8 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/", systems.run_detail, name="run"),
     path("runs/<int:pk>/questions/<int:question_pk>/", systems.ranking_detail, name="ranking"),
     path("runs/<int:pk>/file/", releases.run_file, name="run-file"),
+    path("agreement/", agreement.agreement, name="agreement"),
+    path("agreement/pairs/", agreement.agreement_pairs, name="agreement-pairs"),
     path("contested/", contested.contested_list, name="contested"),
     path("contested/next/", contested.settle_next, name="settle-next"),
     path("contested/<int:question_pk>/<int:chunk_pk>/", contested.settle, name="settle"),

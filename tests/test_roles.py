@@ -69,6 +69,8 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "labels:run": ("get", READER),
     "labels:ranking": ("get", READER),
     "labels:run-file": ("get", READER),
+    "labels:agreement": ("get", LEAD),
+    "labels:agreement-pairs": ("get", LEAD),
     "labels:contested": ("get", READER),
     "labels:settle-next": ("get", LEAD),
     "labels:settle": ("get", LEAD),

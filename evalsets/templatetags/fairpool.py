@@ -26,6 +26,7 @@ SECTIONS: list[tuple[str, str, set[str]]] = [
     ("judging:import", "Import", {_LEAD}),
     ("judging:pool-list", "Pools", {_LEAD, _VIEWER}),
     ("judging:batch-list", "Batches", {_LEAD, _ASSESSOR, _VIEWER}),
+    ("labels:agreement", "Agreement", {_LEAD}),
     ("labels:release-list", "Releases", {_LEAD, _ASSESSOR, _VIEWER}),
     ("scoring:score-list", "Scores", {_LEAD, _VIEWER}),
     ("evalsets:job-list", "Jobs", {_LEAD}),

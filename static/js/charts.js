@@ -2,7 +2,8 @@
 //
 // <figure class="chart" data-chart="lines|bars" data-table="id of the table">: rows with `data-label` are what is
 // compared; cells with `data-value` are the numbers. For lines, a heading's `data-x` is its place on the axis; for
-// bars, a heading's `data-series` names what its column shows. Shares are shown as per cent unless `data-counts`.
+// bars, a heading's `data-series` names what its column shows. Shares are shown as per cent unless `data-counts` or
+// `data-plain`; `data-x-title` and `data-y-title` name the axes of lines.
 (() => {
   "use strict";
 
@@ -114,7 +115,8 @@
     const text = colour("--bs-secondary-color");
     const grid = { color: colour("--bs-border-color") };
     const ticks = { color: text, font: { family: colour("--bs-font-sans-serif") } };
-    const share = { ...ticks, callback: (value) => `${Math.round(value * 100)} %` };
+    const plain = figure.dataset.plain !== undefined;
+    const share = plain ? ticks : { ...ticks, callback: (value) => `${Math.round(value * 100)} %` };
     const isLines = kind === "lines";
     const longest = Math.max(...found.rows.map((row) => row.label.length));
     const width = figure.querySelector(".chart-box").clientWidth;
@@ -131,8 +133,8 @@
         plugins: { legend: { display: false }, directLabels: { kind, counts, letters: Math.floor((room - 26) / 7) } },
         scales: isLines
           ? {
-              x: { grid, ticks, title: { display: true, text: "depth k", color: text } },
-              y: { min: 0, max: 1, grid, ticks: share, title: { display: true, text: "unjudged", color: text } },
+              x: { grid, ticks, title: { display: true, text: figure.dataset.xTitle ?? "depth k", color: text } },
+              y: { suggestedMin: 0, max: 1, grid, ticks: share, title: { display: true, text: figure.dataset.yTitle ?? "unjudged", color: text } },
             }
           : { x: { min: 0, grid, ticks }, y: { grid: { display: false }, ticks } },
       },

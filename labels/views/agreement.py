@@ -1,0 +1,141 @@
+"""Whether the judgments can be trusted: agreement in an eval set or a batch, and the pairs behind each number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
+
+from evalsets import access
+from evalsets.access import AuthedRequest
+from evalsets.listing import page_of
+from evalsets.models import Chunk, EvalSet, Question
+from judging.models import Batch
+from labels.agreement_definitions import DEFINITIONS, OF_COEFFICIENTS
+from labels.agreement_report import AgreementReport, report_agreement
+from labels.rated_pairs import rated_pairs
+from labels.settling import settled_pairs
+
+# The size of a cell of the confusion picture, and of the room for its labels.
+CELL_WIDTH, CELL_HEIGHT, ROOM_LEFT, ROOM_ABOVE = 84, 48, 70, 44
+
+
+@require_GET
+@access.lead
+def agreement(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """The agreement of an eval set, or with `?batch=` of one batch."""
+    batch = _batch_of(request, evalset)
+    report = report_agreement(evalset, batch)
+    context = {
+        "evalset": evalset,
+        "batch": batch,
+        "batches": evalset.batches.all()[:200],
+        "report": report,
+        "agreement": report.agreement,
+        "verdict": report.verdict,
+        "coefficients": zip(OF_COEFFICIENTS, report.agreement.coefficients, strict=True),
+        "definitions": DEFINITIONS,
+        "picture": confusion_picture(report),
+        "given": list(zip(evalset.scale, report.agreement.given, strict=True)),
+    }
+    return render(request, "labels/agreement.html", context)
+
+
+@require_GET
+@access.lead
+def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """The pairs that one person graded `?low=` and another `?high=`; it does not say who."""
+    batch = _batch_of(request, evalset)
+    grades = [request.GET.get(name, "") for name in ("low", "high")]
+    low, high = sorted(int(grade) if grade.isdecimal() else 0 for grade in grades)
+    found = list(rated_pairs(evalset, batch).between(low, high))
+    page = page_of(request, found)
+    questions = Question.objects.in_bulk([pair.question_id for pair, _ in page])
+    chunks = Chunk.objects.in_bulk([pair.chunk_id for pair, _ in page])
+    settled = {
+        (pair.question_id, pair.chunk_id): pair for pair in settled_pairs(evalset, questions=questions)
+    }
+    context = {
+        "evalset": evalset,
+        "batch": batch,
+        "low": low,
+        "high": high,
+        "count": len(found),
+        "page": page,
+        "rows": [
+            (
+                questions[pair.question_id],
+                chunks[pair.chunk_id],
+                pair.revision,
+                given,
+                settled.get((pair.question_id, pair.chunk_id)),
+            )
+            for pair, given in page
+        ],
+    }
+    return render(request, "labels/agreement_pairs.html", context)
+
+
+def _batch_of(request: AuthedRequest, evalset: EvalSet) -> Batch | None:
+    asked = request.GET.get("batch", "")
+    return get_object_or_404(evalset.batches, pk=asked) if asked.isdecimal() else None
+
+
+class Cell(NamedTuple):
+    """One cell of the confusion picture: where it stands, what it says, and how strong its hue is, from 0 to 10."""
+
+    x: int
+    y: int
+    row: int
+    column: int
+    times: int
+    share: float
+    step: int
+
+
+class ConfusionPicture(NamedTuple):
+    """`rows` has the cells of each grade, None where a half picture has none."""
+
+    width: int
+    height: int
+    cell_width: int
+    cell_height: int
+    rows: list[list[Cell | None]]
+    row_labels: list[tuple[int, int]]
+    column_labels: list[tuple[int, int]]
+    total: int
+
+
+def confusion_picture(report: AgreementReport) -> ConfusionPicture:
+    """The confusion matrix as numbers that a template draws. The hue grows with the root of the count, so that rare
+    cells show beside the many zeros of a pool."""
+    half = report.agreement.raters != 2
+    total, most = int(report.confusion.sum()), int(report.confusion.max())
+    places = range(len(report.confusion))
+
+    def cell(row: int, column: int) -> Cell | None:
+        if half and column < row:
+            return None
+        count = int(report.confusion[row, column])
+        return Cell(
+            x=ROOM_LEFT + column * CELL_WIDTH,
+            y=ROOM_ABOVE + row * CELL_HEIGHT,
+            row=row,
+            column=column,
+            times=count,
+            share=count / (total or 1),
+            step=round(10 * (count / (most or 1)) ** 0.5) or (1 if count else 0),
+        )
+
+    return ConfusionPicture(
+        width=ROOM_LEFT + len(places) * CELL_WIDTH,
+        height=ROOM_ABOVE + len(places) * CELL_HEIGHT,
+        cell_width=CELL_WIDTH,
+        cell_height=CELL_HEIGHT,
+        rows=[[cell(row, column) for column in places] for row in places],
+        row_labels=[(ROOM_ABOVE + row * CELL_HEIGHT + CELL_HEIGHT // 2 + 5, row) for row in places],
+        column_labels=[(ROOM_LEFT + column * CELL_WIDTH + CELL_WIDTH // 2, column) for column in places],
+        total=total,
+    )
