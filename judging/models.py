@@ -72,16 +72,16 @@ class Assessor(models.Model):
 
 class BatchQuerySet(models.QuerySet["Batch"]):
     def open(self) -> BatchQuerySet:
-        """Batches that are not cancelled and have a pair that wants a judgment still."""
-        waiting = BatchPair.objects.filter(batch=OuterRef("pk"), filled_at__isnull=True)
+        """Batches that are not cancelled and have a pair that wants a judgment still, gold pairs aside."""
+        waiting = BatchPair.objects.ordinary().filter(batch=OuterRef("pk"), filled_at__isnull=True)
         return self.filter(Exists(waiting), cancelled_at__isnull=True)
 
     def in_state(self, state: str) -> BatchQuerySet:
-        """Batches in one of `Batch.STATES`. A batch is done when all its pairs are filled, paused or not."""
+        """Batches in one of `Batch.STATES`. A batch is done when all but its gold pairs are filled, paused or not."""
         if state == "cancelled":
             return self.filter(cancelled_at__isnull=False)
         if state == "done":
-            waiting = BatchPair.objects.filter(batch=OuterRef("pk"), filled_at__isnull=True)
+            waiting = BatchPair.objects.ordinary().filter(batch=OuterRef("pk"), filled_at__isnull=True)
             return self.filter(~Exists(waiting), cancelled_at__isnull=True)
         return self.open().filter(paused_at__isnull=state == "open")
 
@@ -93,8 +93,8 @@ class BatchQuerySet(models.QuerySet["Batch"]):
 
     def with_progress(self) -> BatchQuerySet:
         """Adds `question_count`, `pair_count`, `filled_count` (pairs with all their judgments) and `wanted_count`
-        (judgments asked for)."""
-        pairs = BatchPair.objects.all()
+        (judgments asked for). Gold pairs are not among them."""
+        pairs = BatchPair.objects.ordinary()
         return self.annotate(
             question_count=_per_batch(BatchQuestion.objects.all(), Count("pk")),
             pair_count=_per_batch(pairs, Count("pk")),
@@ -198,6 +198,16 @@ class BatchQuestion(models.Model):
         return f"{self.batch_id}/{self.question_id}"
 
 
+class BatchPairQuerySet(models.QuerySet["BatchPair"]):
+    def ordinary(self) -> BatchPairQuerySet:
+        """The pairs that the batch was made for."""
+        return self.filter(gold_grade__isnull=True)
+
+    def gold(self) -> BatchPairQuerySet:
+        """The pairs whose answer is known, mixed in as a check of the assessors."""
+        return self.filter(gold_grade__isnull=False)
+
+
 class BatchPair(models.Model):
     """A question/chunk pair of a batch, and how many independent judgments it wants."""
 
@@ -216,6 +226,8 @@ class BatchPair(models.Model):
     filled_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="When the last of the wanted judgments came in."
     )
+
+    objects = BatchPairQuerySet.as_manager()
 
     class Meta:
         ordering = ["batch_question", "position"]

@@ -6,8 +6,9 @@ One statement, so that all of it is of one moment. Only what was said of the chu
   grades never count, whatever their number.
 - **cannot judge**: somebody's last word on the pair is that it cannot be judged. That word is final, so the pair does
   not come back; it has no label, and stays unjudged in every rate. A skip is no word at all: the pair comes back.
-- **queued**: in a batch that was not cancelled, and still waiting for judgments there. A pair that nobody has judged
-  there takes up the current text when it is handed out; one that somebody has judged stays with its older text.
+- **queued**: in a batch that was not cancelled, and still waiting for judgments there, gold pairs aside. A pair that
+  nobody has judged there takes up the current text when it is handed out; one that somebody has judged stays with its
+  older text.
 
 A pair may also be **in a judged class**: another chunk of its chunk's class is judged for the question. That is no
 state of its own; people may look at such a pair or leave it out.
@@ -50,6 +51,7 @@ _STATES = f"""
     JOIN judging_batch AS batch ON batch.id = pair.batch_id
     LEFT JOIN revised ON revised.id = pair.chunk_id
     WHERE batch.evalset_id = %(evalset)s AND batch.cancelled_at IS NULL AND pair.filled_at IS NULL
+        AND pair.gold_grade IS NULL
         AND pair.question_id = ANY(%(questions)s)
         AND (
             pair.revision = coalesce(revised.revision, 1)

@@ -9,7 +9,7 @@ from django.db import transaction
 from evalsets.errors import BadInput
 from evalsets.models import Chunk, EvalSet, Question, User
 from evalsets.services.events import record_event
-from judging.models import Judgment
+from judging.models import BatchPair, Judgment
 from judging.services.assessors import assessor_for
 
 
@@ -45,6 +45,10 @@ def adjudicate(
     }
     decision, created = Judgment.objects.get_or_create(idempotency_key=key, defaults=values)
     if created:
+        if grade is not None:  # where the pair is a check of assessors, its known answer follows the decision
+            BatchPair.objects.gold().filter(
+                question=question, chunk=chunk, revision=chunk.revision, batch__evalset=evalset
+            ).update(gold_grade=grade)
         said = "that it cannot be judged" if grade is None else f"grade {grade}"
         record_event(
             evalset=evalset,

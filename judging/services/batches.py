@@ -1,14 +1,13 @@
-"""What a lead does with batches: make, pause, resume, cancel, reassign, extend."""
+"""What a lead does with batches: make, pause, resume, reassign, extend, take somebody out, cancel."""
 
 from __future__ import annotations
 
 import datetime
-import random
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from evalsets.errors import BadInput, Refused
@@ -16,17 +15,11 @@ from evalsets.models import EvalSet, Member, User
 from evalsets.services.events import record_event
 from judging.models import Assessor, Batch, BatchQuestion, Rubric, Task
 from judging.services.assessors import assessor_for
+from judging.services.batch_pairs import PairToJudge, mixed_with_gold, with_overlap, write_rows
 from judging.services.claims import end_leases
+from judging.services.gold import Gold, decide_known_answers, draw_gold, offer_gold_to_each
+from judging.services.remainder import judged_too_seldom, pairs_to_judge
 from pooling.models import Pool
-
-
-class PairToJudge(NamedTuple):
-    """A pair of a remainder. Pairs come question by question, in the order in which assessors shall meet them."""
-
-    question_id: int
-    chunk_id: int
-    revision: int
-    position: int
 
 
 @transaction.atomic
@@ -41,6 +34,8 @@ def make_batch(
     sharing: Batch.Sharing = Batch.Sharing.BY_QUESTION,
     overlap: int = 1,
     overlap_share: float = 0.0,
+    again: bool = False,
+    gold: Gold | None = None,
     due_on: datetime.date | None = None,
     instructions: str = "",
     lease_minutes: int = 30,
@@ -51,8 +46,9 @@ def make_batch(
     `pairs` are what to judge; without it, the whole remainder of the pool as it stands now, less the pairs whose text
     is not there yet and, with `without_copies`, less those whose chunk is in a class with a member that is judged for
     the question already. `overlap_share` of them (0 to 1), drawn by `seed`, want `overlap` independent judgments each,
-    the others one. Where the lead assigns (`sharing`), the questions are dealt to the assessors in turn, and
-    `reassign_questions` changes that.
+    the others one. With `again`, as large a share of the pool's pairs that have fewer judgments than `overlap` goes in
+    for those they lack. `gold` mixes in pairs with a known answer. Where the lead assigns (`sharing`), the questions
+    are dealt to the assessors in turn, and `reassign_questions` changes that.
 
     Raises BadInput for settings that cannot be met, for a name that would tell assessors of a system, and where
     nothing is left to judge.
@@ -61,12 +57,16 @@ def make_batch(
     # Batches of one eval set are made one after the other: two leads do not queue the same pair at once.
     EvalSet.objects.select_for_update(no_key=True).get(pk=evalset.pk)
     _check_settings(evalset, pool, name, assessors, overlap, overlap_share, lease_minutes)
+    if again and not (overlap > 1 and overlap_share):
+        raise BadInput("Second judgments were asked for without overlap: say how many, and of which share.")
+    seed = secrets.randbits(62) if seed is None else seed
+    people = [assessor_for(evalset=evalset, user=user) for user in assessors]
     if pairs is None:
-        from judging.services.remainder import pairs_to_judge
-
         pairs = pairs_to_judge(pool=pool, without_copies=without_copies)
-    todo = list(pairs)
-    if not todo:
+    rows = with_overlap(list(pairs), overlap=overlap, share=overlap_share, seed=seed)
+    if again:
+        rows += judged_too_seldom(pool=pool, wanted=overlap, share=overlap_share, assessors=people, seed=seed)
+    if not rows:
         raise BadInput(
             f"Nothing is left to judge in the pool {pool}: every pair is judged, queued in an open batch, "
             "or waits for its text."
@@ -81,23 +81,41 @@ def make_batch(
         overlap_share=overlap_share,
         due_on=due_on,
         lease_minutes=lease_minutes,
-        seed=secrets.randbits(62) if seed is None else seed,
+        seed=seed,
         created_by=by,
     )
-    people = [assessor_for(evalset=evalset, user=user) for user in assessors]
     batch.assessors.set(people)
-    _write_pairs(batch, todo, people)
+    answers = []
+    if gold is not None:
+        answers = draw_gold(
+            evalset=evalset,
+            gold=gold,
+            questions={row.question_id for row in rows},
+            people=people,
+            judgments=sum(row.wanted for row in rows),
+            seed=seed,
+        )
+        if gold.file is not None:
+            decide_known_answers(evalset=evalset, answers=answers, file_name=gold.file_name or gold.file.name)
+        rows = mixed_with_gold(rows, answers, seed=seed)
+    write_rows(batch, rows, people)
+    offer_gold_to_each(batch)
+    mixed = f", {len(answers)} gold pairs among them" if answers else ""
     record_event(
         evalset=evalset,
         by=by,
         verb="batch-made",
-        summary=f"Batch {name} was made of pool {pool}: {len(todo)} pairs for {_names(assessors)}.",
+        summary=f"Batch {name} was made of pool {pool}: {len(rows)} pairs{mixed} for {_names(assessors)}.",
         details={
             "batch": batch.pk,
             "pool": pool.pk,
-            "pairs": len(todo),
+            "pairs": len(rows),
             "without_copies": without_copies,
             "overlap": overlap,
+            "again": again,
+            "gold": len(answers),
+            "gold_share": gold.share if gold else 0,
+            "gold_file": gold.file_name if gold else "",
             "seed": batch.seed,
         },
     )
@@ -141,7 +159,7 @@ def cancel_batch(*, batch: Batch, by: User | None) -> None:
     batch = _locked(batch)
     batch.cancelled_at = timezone.now()
     batch.save(update_fields=["cancelled_at"])
-    left = batch.pairs.filter(filled_at__isnull=True).count()
+    left = batch.pairs.ordinary().filter(filled_at__isnull=True).count()
     _record(batch, by, "batch-cancelled", f"Batch {batch} was cancelled with {left} pairs open.")
 
 
@@ -160,15 +178,8 @@ def reassign_questions(
     if to is not None and not batch.assessors.filter(pk=to.pk).exists():
         raise Refused(f"{to} is not an assessor of batch {batch}. Add them first.")
     ids = [question.pk for question in questions]
-    # The order of locks is told in judging.services.claims: seats, then questions.
-    list(
-        Batch.assessors.through.objects.select_for_update(no_key=True)
-        .filter(batch=batch)
-        .order_by("assessor_id")
-    )
-    rows = BatchQuestion.objects.filter(batch=batch, pk__in=ids)
-    list(rows.select_for_update(no_key=True).order_by("pk"))
-    changed = rows.update(assigned_to=to)
+    _take_all_seats(batch)
+    changed = _lock_questions(batch.batch_questions.filter(pk__in=ids)).update(assigned_to=to)
     tasks = Task.objects.filter(pair__batch_question__in=ids, pair__batch=batch)
     went_back = end_leases(tasks.exclude(assessor=to) if to else tasks)
     _record(
@@ -183,20 +194,88 @@ def reassign_questions(
 
 @transaction.atomic
 def extend_batch(
-    *, batch: Batch, by: User | None, assessors: Sequence[User] = (), due_on: datetime.date | None = None
-) -> None:
-    """Add assessors, and set another due date where one is given. Raises BadInput for somebody who may not judge."""
+    *,
+    batch: Batch,
+    by: User | None,
+    assessors: Sequence[User] = (),
+    due_on: datetime.date | None = None,
+    more_pairs: bool = False,
+) -> int:
+    """Add assessors, set another due date where one is given, and with `more_pairs` take in what is new in the pool's
+    remainder, with the batch's share of overlap and no more gold. Returns how many pairs came in.
+
+    Raises BadInput for somebody who may not judge, and where more pairs are asked for and none are left.
+    """
+    if more_pairs:  # as batches are made: one after the other in an eval set
+        EvalSet.objects.select_for_update(no_key=True).get(pk=batch.evalset_id)
     batch = _locked(batch)
     _check_may_judge(batch.evalset, assessors)
+    _take_all_seats(batch)
     batch.assessors.add(*(assessor_for(evalset=batch.evalset, user=user) for user in assessors))
     if due_on is not None:
         batch.due_on = due_on
         batch.save(update_fields=["due_on"])
+    rows = []
+    if more_pairs:
+        seed = batch.seed + batch.pairs.count()  # another draw at each extension, and the same one every time
+        pairs = list(pairs_to_judge(pool=batch.pool))
+        if not pairs:
+            raise BadInput(f"Nothing is left in the pool {batch.pool} that is not judged or queued already.")
+        rows = with_overlap(pairs, overlap=batch.overlap, share=batch.overlap_share, seed=seed)
+        write_rows(batch, rows, list(batch.assessors.order_by("pk")))
+    offer_gold_to_each(batch)
     said = [f"{_names(assessors)} added"] if assessors else []
     said += [f"due on {due_on}"] if due_on else []
+    said += [f"{len(rows)} pairs added"] if rows else []
     _record(
         batch, by, "batch-extended", f"Batch {batch} was extended: {', '.join(said) or 'nothing changed'}."
     )
+    return len(rows)
+
+
+@transaction.atomic
+def remove_assessor(*, batch: Batch, by: User | None, assessor: Assessor) -> int:
+    """Take an assessor out of the batch. What they hold goes back at once; their judgments stay and count.
+
+    Where the lead assigns, their questions are dealt to the others in turn; elsewhere whoever comes gets them. Returns
+    how many pairs went back. Raises Refused for the last assessor, and for somebody who is not in the batch.
+    """
+    batch = _locked(batch)
+    _take_all_seats(batch)
+    others = list(batch.assessors.exclude(pk=assessor.pk).order_by("pk"))
+    if not batch.assessors.filter(pk=assessor.pk).exists():
+        raise Refused(f"{assessor} is not an assessor of batch {batch}.")
+    if not others:
+        raise Refused(
+            f"{assessor} is the only assessor of batch {batch}. Add somebody else first, or cancel it."
+        )
+    theirs = list(_lock_questions(batch.batch_questions.filter(assigned_to=assessor)))
+    for place, question in enumerate(theirs):
+        deals = batch.sharing == Batch.Sharing.ASSIGNED
+        question.assigned_to = others[place % len(others)] if deals else None
+    BatchQuestion.objects.bulk_update(theirs, ["assigned_to"])
+    went_back = end_leases(Task.objects.filter(pair__batch=batch, assessor=assessor))
+    batch.assessors.remove(assessor)
+    offer_gold_to_each(batch)
+    _record(
+        batch,
+        by,
+        "batch-assessor-removed",
+        f"{assessor} was taken out of batch {batch}; {went_back} held pairs went back.",
+        questions=[question.pk for question in theirs],
+    )
+    return went_back
+
+
+def _take_all_seats(batch: Batch) -> None:
+    """Lock the seats of all assessors of the batch. The order of locks is told in judging.services.claims."""
+    seats = Batch.assessors.through.objects.filter(batch=batch)
+    list(seats.select_for_update(no_key=True).order_by("assessor_id"))
+
+
+def _lock_questions(questions: QuerySet[BatchQuestion]) -> QuerySet[BatchQuestion]:
+    list(questions.select_for_update(no_key=True, of=("self",)).order_by("pk"))
+    return questions
 
 
 def _locked(batch: Batch) -> Batch:
@@ -271,30 +350,3 @@ def _system_named_in(name: str, pool: Pool) -> str | None:
 
 def _names(users: Sequence[User]) -> str:
     return ", ".join(user.username for user in users)
-
-
-def _write_pairs(batch: Batch, todo: Sequence[PairToJudge], people: Sequence[Assessor]) -> None:
-    """One row a question and one a pair, by COPY: a batch may have hundreds of thousands."""
-    asked = list(dict.fromkeys(pair.question_id for pair in todo))
-    deals = batch.sharing == Batch.Sharing.ASSIGNED
-    questions = BatchQuestion.objects.bulk_create(
-        BatchQuestion(
-            batch=batch,
-            question_id=question_id,
-            position=position,
-            assigned_to=people[position % len(people)] if deals else None,
-        )
-        for position, question_id in enumerate(asked)
-    )
-    batch_question = {row.question_id: row.pk for row in questions}
-    twice = round(batch.overlap_share * len(todo)) if batch.overlap > 1 else 0
-    overlapping = set(random.Random(batch.seed).sample(range(len(todo)), twice))  # noqa: S311 (a draw, no secret)
-    columns = "batch_id, batch_question_id, question_id, chunk_id, revision, position, wanted"
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY judging_batchpair ({columns}) FROM STDIN") as copy,
-    ):
-        for number, pair in enumerate(todo):
-            wanted = batch.overlap if number in overlapping else 1
-            copy.write_row((batch.pk, batch_question[pair.question_id], *pair, wanted))

@@ -126,11 +126,12 @@ NEXT_PAIRS = f"""
 """
 
 # A chunk that was revised since the batch was made is judged by its current text, unless somebody has judged the pair
-# or has the earlier text on screen. The pairs are locked.
+# or has the earlier text on screen. A gold pair stays with the text whose answer is known. The pairs are locked.
 TAKE_CURRENT_TEXT = """
     UPDATE judging_batchpair p SET revision = chunk.revision
     FROM evalsets_chunk chunk
     WHERE p.id = ANY(%(pairs)s) AND chunk.id = p.chunk_id AND chunk.revision <> p.revision
+      AND p.gold_grade IS NULL
       AND NOT EXISTS (SELECT FROM judging_judgment j WHERE j.pair_id = p.id)
       AND NOT EXISTS (
           SELECT FROM judging_task t

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,9 @@ import numpy.typing as npt
 from django.db import connection, transaction
 
 from evalsets.models import ChunkRevision, Question
+from judging.models import Assessor
 from judging.pair_states import read_pair_states
-from judging.services.batches import PairToJudge
+from judging.services.batch_pairs import BatchRow, PairToJudge
 from pooling.formats.verdicts import REMAINDER_KEYS
 from pooling.models import Pool
 from pooling.pgcopy import read_tagged_arrays
@@ -94,6 +96,59 @@ def pairs_to_judge(*, pool: Pool, wanted: int = 1, without_copies: bool = False)
     for part in pool_remainder(pool, wanted=wanted, without_copies=without_copies):
         columns = (part.question_id, part.chunk_id, part.revision, part.position)
         yield from map(PairToJudge, *(column[part.has_text].tolist() for column in columns))
+
+
+# Who has graded each pair, and who of these assessors has read it; a decided pair needs nobody any more.
+_GRADED_BY = """
+    SELECT pair.n, count(DISTINCT j.assessor_id) FILTER (WHERE j.kind = 'grade' AND a.kind <> 'model' AND NOT replaced),
+        count(DISTINCT j.assessor_id) FILTER (WHERE j.kind <> 'skip' AND j.assessor_id = ANY(%(assessors)s))
+    FROM unnest(%(questions)s::bigint[], %(chunks)s::bigint[], %(revisions)s::int[])
+        WITH ORDINALITY AS pair (question_id, chunk_id, revision, n)
+    JOIN judging_judgment j ON j.evalset_id = %(evalset)s AND j.question_id = pair.question_id
+        AND j.chunk_id = pair.chunk_id AND j.revision = pair.revision
+    JOIN judging_assessor a ON a.id = j.assessor_id
+    CROSS JOIN LATERAL (
+        SELECT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id) AS replaced
+    ) known
+    GROUP BY pair.n
+    HAVING count(*) FILTER (WHERE j.source = 'adjudication') = 0
+    ORDER BY pair.n
+"""
+
+
+def judged_too_seldom(
+    *, pool: Pool, wanted: int, share: float, assessors: Sequence[Assessor], seed: int
+) -> list[BatchRow]:
+    """`share` (0 to 1) of the pool's judged pairs that fewer than `wanted` have graded, drawn by the seed.
+
+    Each wants as many judgments as it lacks, or as these assessors can give: nobody judges a pair twice. Pairs that a
+    lead has decided, and pairs queued in an open batch, are left out.
+    """
+    found: list[BatchRow] = []
+    slices = zip(pool_remainder(pool, wanted=wanted), pool_remainder(pool), strict=True)
+    for part, unjudged in slices:
+        question_ids = np.unique(part.question_id)
+        keys = pair_keys(np.searchsorted(question_ids, part.question_id), part.chunk_id)
+        never = pair_keys(np.searchsorted(question_ids, unjudged.question_id), unjudged.chunk_id)
+        judged = part.has_text & ~is_among(keys, np.sort(never))
+        questions, chunks, revisions = (
+            column[judged].tolist() for column in (part.question_id, part.chunk_id, part.revision)
+        )
+        values = {
+            "evalset": pool.evalset_id,
+            "assessors": [assessor.pk for assessor in assessors],
+            "questions": questions,
+            "chunks": chunks,
+            "revisions": revisions,
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(_GRADED_BY, values)
+            for n, graded, readers in cursor.fetchall():
+                lacking = min(wanted - graded, len(assessors) - readers)
+                if lacking > 0:
+                    found.append(BatchRow(questions[n - 1], chunks[n - 1], revisions[n - 1], lacking))
+    drawn = random.Random(f"again {seed}").sample(range(len(found)), round(share * len(found)))  # noqa: S311 (a draw)
+    return [found[n] for n in sorted(drawn)]
 
 
 def remainder_lines(pool: Pool, *, without_copies: bool = False) -> Iterator[str]:

@@ -16,7 +16,7 @@ from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput, Refused
 from evalsets.listing import page_of
 from evalsets.models import EvalSet, Member
-from judging import batch_reads
+from judging import batch_reads, batch_room
 from judging.batch_forms import BatchForm, ExtendForm, ReassignForm
 from judging.desk import my_open_batches
 from judging.models import Batch
@@ -121,7 +121,7 @@ def batch_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
         "assessors": batch_reads.assessor_rows(batch),
         "grades": batch_reads.grade_counts(batch),
         "skips": batch_reads.open_skips(batch)[:50],
-        "stuck": batch_reads.stuck_pairs(batch),
+        "stuck": batch_room.stuck_pairs(batch),
     }
     if request.htmx:
         return render(request, "judging/batch_detail.html#live", live)

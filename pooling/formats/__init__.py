@@ -7,6 +7,7 @@ Each reader takes a path and answers with records and `findings` (faults and war
 from .catalogue import FORMATS, Format, Kind, format_names
 from .chunks import ChunkFile, ChunkRecord
 from .faults import MEANINGS, Example, Faults, Findings
+from .known_answers import read_known_answers
 from .opening import Limits, Progress, Source, Unreadable
 from .qrels import LabelRecord, Negative, QrelsFile, read_qrels
 from .questions import Fact, QuestionFile, QuestionRecord, read_questions
@@ -45,6 +46,7 @@ __all__ = [
     "VerdictFile",
     "VerdictRecord",
     "format_names",
+    "read_known_answers",
     "read_qrels",
     "read_questions",
     "read_run",

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import Event, Member
-from judging import batch_reads
+from judging import batch_reads, batch_room
 from judging.desk import my_open_batches
 from judging.models import Batch, BatchPair, Judgment, Rubric
 from judging.services.assessors import assessor_for
@@ -338,9 +338,9 @@ def test_grades_are_counted_with_their_zeros(busy_batch):
 
 
 def test_a_pair_that_everybody_skipped_is_told(busy_batch, alice, bob):
-    assert batch_reads.stuck_pairs(busy_batch) == 0
+    assert batch_room.stuck_pairs(busy_batch) == 0
     skip(pair_of(busy_batch, "q1", "c2"), bob)
-    assert batch_reads.stuck_pairs(busy_batch) == 1
+    assert batch_room.stuck_pairs(busy_batch) == 1
 
 
 def test_list_counts_do_not_multiply(busy_batch):

@@ -1,0 +1,239 @@
+"""The lead's room: what waits for whom in a batch, who grades strangely fast, and how the grades came in over time.
+
+Reads only, for the batch page, which asks again every few seconds: each is one statement over the batch's own rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evalsets.models import EvalSet
+from judging.batch_reads import COUNTS, PACE_MINUTES
+from judging.models import Assessor, Batch, BatchPair, Judgment, Task
+
+# Fast is said of at least so many timed judgments, of the latest so many.
+FAST_FROM, FAST_OF = 20, 100
+# ... whose median takes less than this part of what the others' takes,
+FAST_SHARE = 1 / 3
+# ... while texts go by at more than this many characters a second: about 800 words a minute, faster than people skim.
+FAST_CHARACTERS = 80.0
+
+# A picture of the grades has at most so many steps, each of the first width with which that is so.
+STEPS = 40
+WIDTHS = [
+    datetime.timedelta(minutes=5),
+    datetime.timedelta(minutes=30),
+    datetime.timedelta(hours=2),
+    datetime.timedelta(hours=6),
+    datetime.timedelta(days=1),
+    datetime.timedelta(days=7),
+    datetime.timedelta(days=28),
+]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Work of one batch that waits: for an assessor whom the lead named (`assessor` None: for whoever comes)."""
+
+    assessor: Assessor | None
+    questions: int
+    pairs: int
+
+
+def waiting(batch: Batch) -> list[Waiting]:
+    """Open pairs of questions that nobody is at now, by whom they wait for: whoever comes first, then by name."""
+    at_work = Task.objects.filter(pair__batch=batch, leased_until__gt=Now()).values("pair__batch_question")
+    counts = (
+        BatchPair.objects.ordinary()
+        .filter(batch=batch, filled_at__isnull=True)
+        .exclude(batch_question__in=at_work)
+        .order_by()
+        .values("batch_question__assigned_to")
+        .annotate(questions=Count("batch_question", distinct=True), pairs=Count("pk"))
+    )
+    people = Assessor.objects.select_related("user").in_bulk(
+        [row["batch_question__assigned_to"] for row in counts if row["batch_question__assigned_to"]]
+    )
+    found = [
+        Waiting(people.get(row["batch_question__assigned_to"]), row["questions"], row["pairs"])
+        for row in counts
+    ]
+    return sorted(found, key=lambda row: row.assessor.name if row.assessor else "")
+
+
+# Open pairs of which every assessor of the batch has said something: here, or in an earlier batch on the same text.
+_STUCK = """
+    SELECT count(*)
+    FROM judging_batchpair p
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT j.assessor_id) AS people
+        FROM judging_judgment j
+        JOIN judging_batch_assessors seat ON seat.batch_id = p.batch_id AND seat.assessor_id = j.assessor_id
+        WHERE j.evalset_id = %(evalset)s AND j.question_id = p.question_id AND j.chunk_id = p.chunk_id
+          AND (j.pair_id = p.id OR j.revision = p.revision AND j.kind <> 'skip')
+    ) said
+    WHERE p.batch_id = %(batch)s AND p.filled_at IS NULL AND p.gold_grade IS NULL
+      AND said.people = (SELECT count(*) FROM judging_batch_assessors WHERE batch_id = %(batch)s)
+"""
+
+
+def stuck_pairs(batch: Batch) -> int:
+    """Open pairs that nobody is offered any more: everybody in the batch has skipped or judged them. They wait for
+    the lead."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STUCK, {"batch": batch.pk, "evalset": batch.evalset_id})
+        return int(cursor.fetchone()[0])
+
+
+# Bytes of UTF-8 stand for characters: their number is known without reading the text.
+_SPEED = """
+    SELECT seat.assessor_id, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY latest.seconds),
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY latest.characters / latest.seconds)
+    FROM judging_batch_assessors seat
+    CROSS JOIN LATERAL (
+        SELECT j.seconds, octet_length(text.text) AS characters
+        FROM judging_judgment j
+        JOIN judging_batchpair p ON p.id = j.pair_id AND p.batch_id = %(batch)s
+        JOIN evalsets_chunkrevision text ON text.chunk_id = j.chunk_id AND text.number = j.revision
+        WHERE j.assessor_id = seat.assessor_id AND j.kind = 'grade' AND j.source = 'desk' AND j.seconds > 0
+          AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+        ORDER BY j.judged_at DESC LIMIT %(latest)s
+    ) latest
+    WHERE seat.batch_id = %(batch)s
+    GROUP BY seat.assessor_id
+    HAVING count(*) >= %(least)s
+"""
+
+
+@dataclass(frozen=True)
+class FastHint:
+    """That an assessor grades much faster than the others, and than people read. A hint to look, not a verdict."""
+
+    assessor_id: int
+    judgments: int
+    seconds: float
+    others_seconds: float | None
+    characters_a_second: float
+
+
+def fast_hints(batch: Batch) -> dict[int, FastHint]:
+    """Who grades suspiciously fast, by `Assessor.id`.
+
+    Of their latest 100 grades at the desk (at least 20 timed ones), the median takes under a third of the median of
+    the others' medians, and the median text goes by at more than 80 characters a second. Where nobody else has 20,
+    the speed of reading alone decides.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_SPEED, {"batch": batch.pk, "latest": FAST_OF, "least": FAST_FROM})
+        rows = cursor.fetchall()
+    hints = {}
+    for assessor_id, judgments, seconds, speed in rows:
+        others = [row[2] for row in rows if row[0] != assessor_id]
+        usual = statistics.median(others) if others else None
+        if speed > FAST_CHARACTERS and (usual is None or seconds < usual * FAST_SHARE):
+            hints[assessor_id] = FastHint(assessor_id, judgments, seconds, usual, speed)
+    return hints
+
+
+@dataclass(frozen=True)
+class Step:
+    """The grades of one step of time, by the rubric's grades from the lowest; `others` were found impossible."""
+
+    start: datetime.datetime
+    counts: list[int]
+    others: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts) + self.others
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """How the batch's judgments came in, by steps of equal width, empty ones left out."""
+
+    width: datetime.timedelta
+    steps: list[Step]
+
+    @property
+    def by_day(self) -> bool:
+        return self.width >= datetime.timedelta(days=1)
+
+
+_TIMELINE = """
+    SELECT date_bin(make_interval(secs => %(width)s), j.judged_at, %(origin)s), j.grade, count(*)
+    FROM judging_judgment j JOIN judging_batchpair p ON p.id = j.pair_id
+    WHERE p.batch_id = %(batch)s AND j.kind <> 'skip'
+      AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+    GROUP BY 1, 2 ORDER BY 1
+"""
+
+
+def timeline(batch: Batch) -> Timeline:
+    """All judgments of the batch as they stand, gold among them: the picture is of people at work."""
+    said = Judgment.objects.filter(pair__batch=batch).order_by("judged_at")
+    first = said.values_list("judged_at", flat=True).first()
+    if first is None:
+        return Timeline(WIDTHS[0], [])
+    last = said.values_list("judged_at", flat=True).last() or first
+    width = next((width for width in WIDTHS if (last - first) / width < STEPS), WIDTHS[-1])
+    origin = timezone.localtime(first).replace(hour=0, minute=0, second=0, microsecond=0)
+    grades = [item["grade"] for item in batch.rubric.scale]
+    steps: dict[datetime.datetime, dict[int | None, int]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_TIMELINE, {"batch": batch.pk, "width": width.total_seconds(), "origin": origin})
+        for start, grade, count in cursor.fetchall():
+            steps.setdefault(start, {})[grade] = count
+    return Timeline(
+        width,
+        [
+            Step(start, [counts.get(grade, 0) for grade in grades], counts.get(None, 0))
+            for start, counts in steps.items()
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class RoomSummary:
+    """An eval set's open batches together. `left` of `wanted` judgments are to be made, gold aside."""
+
+    open: int
+    paused: int
+    overdue: int
+    wanted: int
+    left: int
+    lately: int
+    at_work: int
+
+
+def room_summary(evalset: EvalSet) -> RoomSummary:
+    today = timezone.localdate()
+    batches = list(Batch.objects.open().filter(evalset=evalset))
+    ids = [batch.pk for batch in batches]
+    pairs = BatchPair.objects.ordinary().filter(batch__in=ids)
+    wanted = pairs.aggregate(judgments=Sum("wanted"))["judgments"] or 0
+    said = Judgment.objects.filter(pair__batch__in=ids, replaced_by__isnull=True)
+    hour = Now() - datetime.timedelta(minutes=PACE_MINUTES)
+    made: dict[str, Any] = said.aggregate(
+        all=Count("pk", filter=COUNTS), lately=Count("pk", filter=COUNTS & Q(judged_at__gt=hour))
+    )
+    return RoomSummary(
+        open=sum(batch.hands_out_pairs for batch in batches),
+        paused=sum(not batch.hands_out_pairs for batch in batches),
+        overdue=sum(batch.due_on is not None and batch.due_on < today for batch in batches),
+        wanted=wanted,
+        left=wanted - made["all"],
+        lately=made["lately"],
+        at_work=Task.objects.filter(pair__batch__in=ids, leased_until__gt=Now())
+        .values("assessor")
+        .distinct()
+        .count(),
+    )

@@ -1,0 +1,261 @@
+"""Gold pairs: known answers mixed into a batch. They check assessors, and change neither labels nor counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from evalsets.errors import BadInput
+from evalsets.models import Event
+from judging import batch_reads
+from judging.models import Batch, Judgment
+from judging.services.adjudication import adjudicate
+from judging.services.batches import cancel_batch, extend_batch, remove_assessor
+from judging.services.claims import claim_next
+from judging.services.gold import Gold, decided_answers, gold_count
+from tests.conftest import make_user
+from tests.judging.batches import batch_of, cannot_judge, grade, pair_of
+
+Q1 = [f"c{n}" for n in range(8)]
+
+
+@pytest.fixture
+def known(tmp_path, evalset):
+    """Writes a file of known answers."""
+
+    def write(text: str):
+        path = tmp_path / "answers.txt"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def decided(evalset, carol):
+    """Carol decided three pairs: q1/g1 is 2, q1/g2 is 0, q2/g1 is 3."""
+    batch_of(evalset, {"q1": ["g1", "g2"], "q2": ["g1"]}, by=carol, assessors=[carol], name="Before")
+    decide(evalset, carol, {("q1", "g1"): 2, ("q1", "g2"): 0, ("q2", "g1"): 3})
+    cancel_batch(batch=Batch.objects.get(), by=carol)
+
+
+def decide(evalset, by, grades):
+    import uuid
+
+    for (qid, cid), value in grades.items():
+        question, chunk = evalset.questions.get(external_id=qid), evalset.chunks.get(external_id=cid)
+        adjudicate(evalset=evalset, question=question, chunk=chunk, grade=value, by=by, key=uuid.uuid4())
+
+
+def gold_of(batch) -> dict[str, int]:
+    return {
+        f"{pair.question.external_id}/{pair.chunk.external_id}": pair.gold_grade
+        for pair in batch.pairs.gold()
+    }
+
+
+@pytest.mark.parametrize(
+    ("share", "judgments", "people", "count"),
+    [(0.1, 90, 1, 10), (0.5, 10, 1, 10), (0.05, 190, 2, 5), (0.05, 10_000, 50, 11), (0.01, 3, 4, 1)],
+)
+def test_gold_is_that_share_of_what_each_one_judges(share, judgments, people, count):
+    assert gold_count(share, judgments, people) == count
+    each = judgments / people
+    if count > 1:
+        assert count / (each + count) == pytest.approx(share, abs=0.01)
+
+
+def test_decided_pairs_are_mixed_in_by_the_seed(evalset, decided, carol, alice, bob):
+    def made(name, seed):
+        pairs = {"q1": Q1, "q2": Q1}
+        settings = {"assessors": [alice, bob], "name": name, "seed": seed, "gold": Gold(share=0.2)}
+        return batch_of(evalset, pairs, by=carol, **settings)
+
+    first = made("A", 3)
+    assert gold_of(first).items() <= {"q1/g1": 2, "q1/g2": 0, "q2/g1": 3}.items()
+    assert first.pairs.gold().count() == gold_count(0.2, 16, 2) == 2
+    assert {pair.question.external_id for pair in first.pairs.gold()} == {"q1", "q2"}, "spread over questions"
+    assert {pair.wanted for pair in first.pairs.gold()} == {2}
+    places = [pair.gold_grade is not None for pair in first.pairs.order_by("batch_question", "position")]
+    by_id = [pair.gold_grade is not None for pair in first.pairs.order_by("pk")]
+    assert places == by_id, "the IDs follow the reading order and tell nothing"
+    assert gold_of(made("B", 3)) == gold_of(first)
+    assert Event.objects.filter(verb="batch-made").first().details["gold_share"] == 0.2
+
+
+def test_an_undecided_pair_and_cannot_judge_are_no_gold(evalset, decided, carol):
+    decide(evalset, carol, {("q1", "g1"): None, ("q2", "g1"): 1})
+    questions = evalset.questions.values_list("pk", flat=True)
+    assert sorted(answer.grade for answer in decided_answers(evalset=evalset, questions=questions)) == [0, 1]
+
+
+def test_what_everybody_has_read_before_is_no_check(evalset, decided, carol, alice, bob):
+    early = batch_of(evalset, {"q1": ["g1", "g2"]}, by=carol, assessors=[alice, bob], name="Early")
+    for cid in ("g1", "g2"):
+        claim_next(batch=early, by=alice, count=9)
+        grade(pair_of(early, "q1", cid), alice, 1)
+    batch = batch_of(
+        evalset, {"q1": Q1}, by=carol, assessors=[alice, bob], name="Later", gold=Gold(share=0.5)
+    )
+    assert {pair.wanted for pair in batch.pairs.gold()} == {1}, "only Bob can meet them"
+    while tasks := claim_next(batch=batch, by=alice, count=1):
+        assert tasks[0].pair.gold_grade is None
+        grade(tasks[0].pair, alice, 1)
+    with pytest.raises(BadInput, match="judged by each of these assessors"):
+        batch_of(evalset, {"q1": ["new"]}, by=carol, assessors=[alice], name="Last", gold=Gold(share=0.5))
+
+
+def test_without_a_decision_there_is_no_gold(evalset, carol, alice):
+    with pytest.raises(BadInput, match="No pair of these questions was decided"):
+        batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice], gold=Gold(share=0.1))
+    assert not Batch.objects.exists()
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 2])
+def test_a_share_outside_is_refused(evalset, decided, carol, alice, share):
+    with pytest.raises(BadInput, match="above 0 and below 1"):
+        batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice], gold=Gold(share=share))
+
+
+@pytest.mark.parametrize(
+    "text", ["# known\nq1 g1 2\nq1 c0 0\nq9 g1 1\nq1 nowhere 1\n", "q1 0 g1 2\nq1 0 c0 0\nq9 0 g1 1\n"]
+)
+def test_a_file_of_known_answers_becomes_decisions(evalset, decided, carol, alice, bob, known, text):
+    gold = Gold(share=0.9, file=known(text), file_name="answers.txt")
+    batch = batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice, bob], gold=gold)
+
+    assert gold_of(batch) == {"q1/g1": 2, "q1/c0": 0}
+    assert batch.pairs.ordinary().count() == 7, "an answer of a pair of the remainder takes its place"
+    written = Judgment.objects.filter(source="adjudication", assessor__kind="file")
+    assert [(j.chunk.external_id, j.grade) for j in written] == [("c0", 0)], "g1 was decided so before"
+    assert written[0].assessor.name == "known answers answers.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("q1 g1 3\n", "answer for q1, g1 is 3, but 2 was decided"),
+        ("q1 g1 7\n", "0, 1, 2, 3"),
+        ("q1 g1\n", "columns"),
+        ("q1 g1 2\nq1 g 1 2\n", "three columns"),
+        ("q1 g1 2\nq1 g1 1\n", "line"),
+        ("q9 g1 1\n", "no answer for a question of this batch"),
+        ("", "at least one"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_whole(evalset, decided, carol, alice, known, text, reason):
+    decisions = Judgment.objects.count()
+    gold = Gold(share=0.5, file=known(text))
+    with pytest.raises(BadInput, match=reason):
+        batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice], gold=gold)
+    assert Judgment.objects.count() == decisions
+    assert not Batch.objects.exclude(name="Before").exists()
+
+
+@pytest.mark.parametrize("sharing", Batch.Sharing)
+def test_each_assessor_meets_each_gold_pair_once(evalset, decided, carol, alice, bob, sharing):
+    batch = batch_of(
+        evalset, {"q1": Q1, "q2": Q1}, by=carol, assessors=[alice, bob], sharing=sharing, gold=Gold(share=0.2)
+    )
+    met = Counter()
+    working = {alice, bob}
+    while working:
+        for user in sorted(working, key=str):
+            tasks = claim_next(batch=batch, by=user)
+            if not tasks:
+                working.discard(user)
+                continue
+            grade(tasks[0].pair, user, 1)
+            met[user.username, tasks[0].pair.gold_grade is not None] += 1
+    assert met["alice", True] == met["bob", True] == 2
+    assert met["alice", False] + met["bob", False] == 16
+    assert not batch.pairs.filter(filled_at__isnull=True).exists()
+
+
+@pytest.fixture
+def checked(evalset, decided, carol, alice, bob):
+    """q1 has c0 and c1 and two gold pairs; Alice graded all four."""
+    gold = Gold(share=0.5)
+    batch = batch_of(evalset, {"q1": ["c0", "c1"]}, by=carol, assessors=[alice, bob], gold=gold, seed=1)
+    extend_batch(batch=batch, by=carol)
+    claim_next(batch=batch, by=alice, count=9)
+    for pair in batch.pairs.all():
+        grade(pair, alice, 3)
+    return batch
+
+
+def test_gold_keeps_no_batch_open_and_fills_no_count(checked, bob):
+    assert checked.pairs.gold().count() == 1
+    assert Batch.objects.in_state("done").filter(pk=checked.pk).exists()
+    assert not Batch.objects.open().filter(pk=checked.pk).exists()
+    figures = batch_reads.batch_figures(checked)
+    assert (figures.pairs, figures.filled, figures.wanted, figures.done, figures.left) == (2, 2, 2, 2, 0)
+    assert (figures.gold_pairs, figures.gold_judged) == (1, 1)
+    row = Batch.objects.with_progress().get(pk=checked.pk)
+    assert (row.pair_count, row.filled_count, row.wanted_count) == (2, 2, 2)
+    assert [row.count for row in batch_reads.grade_counts(checked)] == [0, 0, 0, 2]
+    assert [(q.pair_count, q.filled_count) for q in batch_reads.question_rows(checked)] == [(2, 2)]
+
+
+def test_gold_accuracy_is_exact_and_near_with_its_misses(evalset, decided, carol, alice, bob):
+    batch = batch_of(
+        evalset, {"q1": Q1, "q2": Q1}, by=carol, assessors=[alice, bob], gold=Gold(share=0.3), seed=1
+    )
+    assert gold_of(batch) == {"q1/g1": 2, "q1/g2": 0, "q2/g1": 3}
+    for user, said in ((alice, (2, 1, 3)), (bob, (0, 0, None))):
+        for (qid, cid), value in zip((("q1", "g1"), ("q1", "g2"), ("q2", "g1")), said, strict=True):
+            pair = pair_of(batch, qid, cid)
+            pair.tasks.create(assessor=batch.assessors.get(user=user), leased_until="2099-01-01T00:00Z")
+            cannot_judge(pair, user) if value is None else grade(pair, user, value)
+
+    rows = {row.assessor.user: row for row in batch_reads.assessor_rows(batch)}
+    assert (rows[alice].gold, rows[alice].gold_exact, rows[alice].gold_near) == (3, 2, 3)
+    assert (rows[bob].gold, rows[bob].gold_exact, rows[bob].gold_near) == (2, 1, 1)
+    assert rows[alice].judged == 0, "gold is not among what the batch asks for"
+    misses = batch_reads.gold_misses(batch)
+    assert {(m.assessor.user, m.chunk.external_id, m.grade, m.pair.gold_grade) for m in misses} == {
+        (alice, "g2", 1, 0),
+        (bob, "g1", 0, 2),
+    }
+    decide(evalset, carol, {("q1", "g2"): 1})
+    assert batch_reads.gold_misses(batch).count() == 2, (
+        "Bob's 0 misses the known answer that was decided anew"
+    )
+    assert {m.assessor.user for m in batch_reads.gold_misses(batch)} == {bob}
+
+
+def test_adding_and_removing_assessors_changes_who_meets_gold(checked, evalset, carol, alice, bob):
+    gold = checked.pairs.gold().get()
+    assert gold.wanted == 2
+    dora = make_user("dora")
+    evalset.members.create(user=dora, role="assessor")
+    extend_batch(batch=checked, by=carol, assessors=[dora])
+    gold.refresh_from_db()
+    assert (gold.wanted, gold.filled_at) == (3, None)
+    remove_assessor(batch=checked, by=carol, assessor=checked.assessors.get(user=dora))
+    remove_assessor(batch=checked, by=carol, assessor=checked.assessors.get(user=bob))
+    gold.refresh_from_db()
+    assert gold.wanted == 1
+    assert gold.filled_at
+
+
+def test_gold_stays_with_the_text_whose_answer_is_known(evalset, decided, carol, alice):
+    batch = batch_of(evalset, {"q1": ["c0"]}, by=carol, assessors=[alice], gold=Gold(share=0.5))
+    chunk = batch.pairs.gold().get().chunk
+    chunk.revisions.create(number=2, text="another text", text_hash="x")
+    evalset.chunks.filter(pk=chunk.pk).update(revision=2)
+    claim_next(batch=batch, by=alice, count=9)
+    assert batch.pairs.gold().get().revision == 1
+
+
+def test_gold_is_neither_queued_nor_taken_from_the_remainder(evalset, decided, carol, alice):
+    import numpy as np
+
+    from judging.pair_states import read_pair_states
+
+    batch = batch_of(evalset, {"q1": ["c0"]}, by=carol, assessors=[alice], gold=Gold(share=0.5))
+    states = read_pair_states(evalset, np.sort(np.array(evalset.questions.values_list("pk", flat=True))))
+    assert len(states.queued) == 1
+    assert len(states.judged) == 3
+    assert batch.pairs.count() == 2
