@@ -31,8 +31,9 @@ DEFINITIONS = (
         "pairs",
         "Pairs and judgments",
         "Question/chunk pairs whose same text at least two people graded, each for themselves. Decisions of a lead, "
-        "grades copied from a near copy, labels carried over, imported files and outside judges are not among them; "
-        "nor are skips and “cannot judge”. Of a person's grades of one pair the latest counts.",
+        "grades copied from a near copy, labels carried over, imported files, outside judges and gold pairs (a check "
+        "by a known answer) are not among them; nor are skips and “cannot judge”. Of a person's grades of one pair the "
+        "latest counts.",
     ),
     Definition(
         "reading",

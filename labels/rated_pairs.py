@@ -2,8 +2,8 @@
 
 A grade counts here when it is current, when a person gave it from reading the text, and when at least one other person
 graded the same text for the same question so. Adjudications, grades copied from a near copy, labels carried over to
-another text, and what files and outside judges say are no independent grades. A grade of an earlier text counts beside
-others of that text.
+another text, and what files and outside judges say are no independent grades. Gold pairs are left out: they were
+chosen and not drawn, and everybody meets them. A grade of an earlier text counts beside others of that text.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ RATED = """
         JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind = 'person'
         WHERE j.evalset_id = %(evalset)s AND j.kind = 'grade' AND j.source IN ('desk', 'import')
           AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+          AND NOT EXISTS (SELECT FROM judging_batchpair gold WHERE gold.id = j.pair_id AND gold.gold_grade IS NOT NULL)
           AND (%(batch)s::bigint IS NULL
                OR EXISTS (SELECT FROM judging_batchpair p WHERE p.id = j.pair_id AND p.batch_id = %(batch)s))
         ORDER BY j.question_id, j.chunk_id, j.revision, j.assessor_id, j.judged_at DESC, j.id DESC
