@@ -85,6 +85,11 @@ class EvalSet(models.Model):
     )
     gain = models.CharField(max_length=12, choices=Gain, default=Gain.EXPONENTIAL)
     settle_policy = models.CharField(max_length=10, choices=SettlePolicy, default=SettlePolicy.MAJORITY)
+    adjudication_tolerance = models.PositiveSmallIntegerField(
+        default=1,
+        help_text="Pairs whose grades differ by more than this wait for a lead's decision, even where they settle to a "
+        "label. Pairs that settle to none always wait.",
+    )
     low_unjudged_rate = models.FloatField(
         default=0.10,
         validators=[MinValueValidator(0), MaxValueValidator(1)],

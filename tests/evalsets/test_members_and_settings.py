@@ -65,6 +65,7 @@ def settings_of(evalset: EvalSet, **changes) -> dict:
         "threshold": evalset.threshold,
         "gain": evalset.gain,
         "settle_policy": evalset.settle_policy,
+        "adjudication_tolerance": evalset.adjudication_tolerance,
         "low_unjudged_rate": evalset.low_unjudged_rate,
         "seconds_per_judgment": evalset.seconds_per_judgment,
         **changes,
@@ -92,6 +93,7 @@ def test_saving_without_a_change_writes_no_event(evalset, carol, client_for) -> 
         ({"scale": "No: not\nYes: is"}, "not shortened"),
         ({"scale": "Irrelevant"}, "has no colon"),
         ({"low_unjudged_rate": 10}, "less than or equal to 1"),
+        ({"adjudication_tolerance": -1}, "greater than or equal to 0"),
     ],
 )
 def test_settings_say_what_is_wrong(changes, message, evalset, carol, client_for) -> None:
