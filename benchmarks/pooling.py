@@ -43,7 +43,8 @@ from judging.models import Assessor
 from judging.services.pools import preview_pool
 from pooling.models import PoolQuestion, Run, System
 from pooling.pgcopy import ArrayColumn, bigint_field, binary_copy, write_rows
-from pooling.services.pools import build_specified_pool, specify_pool
+from pooling.services.pools import build_specified_pool
+from pooling.specifying import specify_pool
 
 PREVIEW_BAR, BUILD_BAR = 5.0, 3.0
 CANDIDATES = 8000  # chunks that any run may find for a question

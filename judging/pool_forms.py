@@ -9,8 +9,9 @@ from django.http import QueryDict
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet, Question
 from pooling.models import Pool, Run
+from pooling.pooled import ancestors
 from pooling.rankings import RunToDepth
-from pooling.services.pools import PoolSpecification, ancestors, specify_pool
+from pooling.specifying import PoolSpecification, specify_pool
 from pooling.strategies import FUSIONS
 
 DEFAULT_K = 20
@@ -54,6 +55,14 @@ class PoolForm(forms.Form):
     )
     fusion = forms.ChoiceField(label="Fused by", choices=[(name, FUSION_LABELS[name]) for name in FUSIONS])
     order = forms.ChoiceField(label="Assessors meet the pairs", choices=list(ORDERS.items()))
+    strata = forms.CharField(
+        label="Ranks and rates",
+        required=False,
+        max_length=500,
+        initial="1-10:1,11-50:0.2",
+        help_text="1-10:1,11-50:0.2 takes every pair whose best rank is 1 to 10, and of those at 11 to 50 each with "
+        "the chance 0.2. Nothing below the last stratum is pooled.",
+    )
     slice = forms.ChoiceField(label="Slice", required=False)
     split = forms.ChoiceField(label="Split", required=False, choices=[("", "all"), *Question.Split.choices])
     questions = forms.CharField(
@@ -69,7 +78,7 @@ class PoolForm(forms.Form):
         empty_label="nothing: a pool of its own",
     )
     seed = forms.IntegerField(
-        label="Seed of the reading order",
+        label="Seed of the reading order and of lots",
         required=False,
         help_text="Empty: drawn from the pool's own content.",
     )
@@ -121,6 +130,8 @@ class PoolForm(forms.Form):
         parameters = {}
         if cleaned["strategy"] == Pool.Strategy.BUDGET:
             parameters = {name: cleaned[name] for name in ("budget", "fusion", "order")}
+        elif cleaned["strategy"] == Pool.Strategy.STRATIFIED:
+            parameters = {"strata": cleaned["strata"]}
         try:
             self.specification = specify_pool(
                 evalset=self.evalset,

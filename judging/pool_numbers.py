@@ -1,8 +1,9 @@
 """The numbers of a pool: one computation for the preview, the pool's page, the command and the tests. Pure arithmetic.
 
 Each pair of the union falls into exactly one of these, asked in this order: *beyond the budget* (the strategy left it
-out), *covered* (a pool that this one extends has it), and for the pairs of the pool itself *judged*, *cannot judge*,
-*queued*, *waiting for text*, or else the *remainder*, which is what people have to look at.
+out), *covered* (a pool that this one extends has it), *not drawn* (pooled, and left unjudged on purpose by the
+lot); and for the pairs of the pool itself *judged*, *cannot judge*, *queued*, *waiting for text*, or else the
+*remainder*, which is what people have to look at.
 """
 
 from __future__ import annotations
@@ -14,11 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from judging.pair_states import PairStates
-from pooling.services.pools import PooledSlice
+from pooling.pooled import PooledSlice
 from pooling.strategies import Flags, Keys, is_among
 
 # The classes of pairs in the order of the waterfall; `union` is their sum.
-PARTS = ("beyond_budget", "covered", "judged", "cannot_judge", "queued", "waiting_for_text", "remainder")
+PARTS = (
+    "beyond_budget",
+    "covered",
+    "not_drawn",
+    "judged",
+    "cannot_judge",
+    "queued",
+    "waiting_for_text",
+    "remainder",
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,7 @@ class PairCounts:
     union: int
     beyond_budget: int
     covered: int
+    not_drawn: int
     judged: int
     cannot_judge: int
     queued: int
@@ -40,7 +51,7 @@ class PairCounts:
     @property
     def pairs(self) -> int:
         """The pairs of the pool itself."""
-        return self.union - self.beyond_budget - self.covered
+        return self.union - self.beyond_budget - self.covered - self.not_drawn
 
 
 @dataclass(frozen=True)
@@ -153,8 +164,9 @@ def divide(part: PooledSlice, states: PairStates, without_text: Keys) -> npt.NDA
     """By pair, the index in `PARTS` of what it falls into."""
     key = part.pairs.key
     reasons: list[Flags] = [
-        ~part.selection.taken,
+        ~part.selection.taken & ~part.selection.unsampled,
         part.covered,
+        part.unsampled,
         is_among(key, states.judged),
         is_among(key, states.cannot_judge),
         is_among(key, states.queued),

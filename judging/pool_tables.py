@@ -14,8 +14,12 @@ from pooling.rankings import RunToDepth
 OVERLAP_SHOWN = 24
 
 LABELS = {
-    "beyond_budget": ("Beyond the budget", "Returned, but not among the first of the fused order."),
+    "beyond_budget": (
+        "Beyond the budget",
+        "Returned, but not among the first of the fused order, or below the last stratum.",
+    ),
     "covered": ("Covered before", "In the pool that this one extends, whatever became of them there."),
+    "not_drawn": ("Not drawn", "Pooled, and left unjudged on purpose: the lot did not fall on them."),
     "judged": ("Judged", "A person or an imported file graded the text as it is now; grade 0 counts."),
     "cannot_judge": ("Cannot be judged", "An assessor said so, for good. They stay unjudged in every rate."),
     "queued": ("Queued", "In an open batch, waiting for an assessor."),
@@ -184,4 +188,5 @@ def _counts_json(counts: PairCounts) -> dict[str, int]:
         "in_judged_class": counts.in_judged_class,
         "beyond_budget": counts.beyond_budget,
         "covered": counts.covered,
+        "not_drawn": counts.not_drawn,
     }

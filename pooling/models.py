@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from evalsets.models import EvalSet, Question, User
+from pooling.adaptive import ADAPTIVE
 
 
 class System(models.Model):
@@ -122,12 +123,19 @@ class Pool(models.Model):
     class Strategy(models.TextChoices):
         DEPTH = "depth", "depth: everything in the union of the top k"
         BUDGET = "budget", "budget: at most n pairs a question, in fused order"
+        STRATIFIED = "stratified", "stratified: a sample, with a rate for each stratum of ranks"
+        MOVE_TO_FRONT = "move-to-front", "move-to-front: stay with a run while it finds relevant chunks"
+        BAYESIAN_BANDIT = "bayesian-bandit", "Bayesian bandit: a run as often as it may be the best"
+        MAX_MEAN = "max-mean", "MaxMean: the run with the best share of relevant chunks so far"
+        MAX_MEAN_NS = "max-mean-ns", "MaxMean, non-stationary: the same, where older grades count less"
 
     evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="pools")
     name = models.CharField(max_length=200)
     strategy = models.CharField(max_length=30, choices=Strategy)
     parameters = models.JSONField(default=dict, blank=True, help_text="The strategy's own: budget, fusion, …")
-    seed = models.BigIntegerField(help_text="Of the order in which assessors see the pairs.")
+    seed = models.BigIntegerField(
+        help_text="Of the order in which assessors see the pairs, and of what is drawn."
+    )
     question_filter = models.JSONField(default=dict, blank=True, help_text="slice, split or list of IDs.")
     extends = models.ForeignKey(
         "self",
@@ -157,6 +165,11 @@ class Pool(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("judging:pool", args=[self.evalset.slug, self.pk])
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the order of its pairs follows the grades while people judge."""
+        return self.strategy in ADAPTIVE
 
 
 class PoolRun(models.Model):
@@ -204,6 +217,12 @@ class PoolQuestion(models.Model):
         blank=True,
         help_text="Pooled but not sampled: unjudged on purpose.",
     )
+    unsampled_inclusion = ArrayField(
+        models.FloatField(),
+        default=list,
+        blank=True,
+        help_text="By unsampled pair, the probability with which it would have been sampled.",
+    )
 
     class Meta:
         constraints = [
@@ -215,6 +234,14 @@ class PoolQuestion(models.Model):
             models.CheckConstraint(
                 condition=Q(returned_rank__len=F("returned_by__len")) | Q(returned_by=[]),
                 name="pool_question_ranks_of_other_length",
+            ),
+            models.CheckConstraint(
+                condition=Q(inclusion__isnull=True) | Q(inclusion__len=F("chunk_ids__len")),
+                name="pool_question_inclusion_of_other_length",
+            ),
+            models.CheckConstraint(
+                condition=Q(unsampled_inclusion__len=F("unsampled_ids__len")),
+                name="pool_question_unsampled_of_other_length",
             ),
         ]
 

@@ -20,6 +20,7 @@ from psycopg import Copy
 
 _FILE_HEADER = b"PGCOPY\n\xff\r\n\x00" + struct.pack("!ii", 0, 0)
 _TRAILER = struct.pack("!h", -1)
+NULL_FIELD = struct.pack("!i", -1)
 _ARRAY_HEADER = struct.Struct("!iiiii")
 _EMPTY_ARRAY_BYTES = 12
 
@@ -117,6 +118,6 @@ def binary_copy(table: str, columns: Sequence[str]) -> Iterator[Copy]:
 
 
 def write_rows(copy: Copy, rows: Iterable[Sequence[bytes]]) -> None:
-    """Write rows of encoded fields (`bigint_field`, `ArrayColumn.field`)."""
+    """Write rows of encoded fields (`bigint_field`, `ArrayColumn.field`, `NULL_FIELD`)."""
     for row in rows:
         copy.write(struct.pack("!h", len(row)) + b"".join(row))

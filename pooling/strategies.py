@@ -1,22 +1,27 @@
 """Strategies: which pairs of a union of rankings are pooled, and in which order. Pure arithmetic over arrays.
 
-A strategy is a function `(Pairs, parameters) -> Selection`. It sees what the runs returned and nothing else, so the
-same rankings give the same pool for ever; what is judged already is subtracted afterwards. `STRATEGIES` names them
-all. Questions of a slice are numbered from 0, runs by their position in the pool, ranks from 1, chunks by `Chunk.id`.
+A strategy is a function `(Pairs, parameters, lots) -> Selection`. It sees what the runs returned, and one lot a pair to
+draw by, and nothing else, so the same rankings give the same pool for ever; what is judged already is subtracted
+afterwards. `STRATEGIES` names them all. Those that go by the grades while people judge pool the whole union here; the
+order they give is in `pooling.adaptive`. Questions of a slice are numbered from 0, runs by their position in the pool,
+ranks from 1, chunks by `Chunk.id`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pooling.adaptive import ADAPTIVE
+
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Keys = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.float64]
 
 # A returned chunk is packed into one 64-bit number: question, chunk, and its place among all that was returned.
 # A plain sort of such numbers is several times faster than an argsort of three columns.
@@ -75,16 +80,30 @@ class Pairs:
         """The first run, by position, that returned each pair."""
         return self.run[self.starts[:-1]]
 
+    @property
+    def best_rank(self) -> Ints:
+        """The highest place, from 1, at which any run returned each pair."""
+        best = np.minimum.reduceat(self.rank, self.starts[:-1]) if len(self) else self.rank
+        return best.astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Selection:
     """What a strategy decides, by pair: whether it is pooled, and how early it is to be judged.
 
     `priority` None: the order says nothing, so assessors meet the pairs shuffled. Otherwise the highest comes first.
+    `chance` None: nothing was drawn by lot. Otherwise the probability, 0 to 1, with which each pair was to be taken; a
+    pair of some chance that was not taken is pooled and stays unjudged on purpose.
     """
 
     taken: Flags
     priority: Ints | None = None
+    chance: Floats | None = None
+
+    @property
+    def unsampled(self) -> Flags:
+        """Which pairs are pooled, but were not drawn."""
+        return np.zeros_like(self.taken) if self.chance is None else ~self.taken & (self.chance > 0)
 
 
 def pair_keys(question: npt.ArrayLike, chunk: npt.ArrayLike) -> Keys:
@@ -137,7 +156,7 @@ def is_among(keys: Keys, others: Keys) -> Flags:
 # Strategies
 
 
-def depth(pairs: Pairs, parameters: Mapping[str, Any]) -> Selection:
+def depth(pairs: Pairs, parameters: Mapping[str, Any], lots: Keys) -> Selection:
     """Everything in the union of the top k: the pool of TREC.
 
     Source: K. Spärck Jones and C. J. van Rijsbergen, Report on the need for and provision of an "ideal" information
@@ -146,7 +165,7 @@ def depth(pairs: Pairs, parameters: Mapping[str, Any]) -> Selection:
     return Selection(taken=np.ones(len(pairs), dtype=bool))
 
 
-def budget(pairs: Pairs, parameters: Mapping[str, Any]) -> Selection:
+def budget(pairs: Pairs, parameters: Mapping[str, Any], lots: Keys) -> Selection:
     """At most `budget` pairs a question: the first ones in fused order.
 
     `fusion` names the order (`FUSIONS`). Pairs of equal fused score are taken by their best rank, then by a fixed
@@ -159,14 +178,77 @@ def budget(pairs: Pairs, parameters: Mapping[str, Any]) -> Selection:
     """
     fused = FUSIONS[parameters["fusion"]](pairs)
     question = pairs.question
-    best_rank = np.minimum.reduceat(pairs.rank, pairs.starts[:-1]) if len(pairs) else pairs.rank
-    order = np.lexsort((mixed(pairs.chunk.astype(np.uint64), seed=0), best_rank, -fused, question))
+    order = np.lexsort((mixed(pairs.chunk.astype(np.uint64), seed=0), pairs.best_rank, -fused, question))
     place = np.empty(len(pairs), dtype=np.int64)
     place[order] = np.arange(len(pairs))
     place -= np.searchsorted(question, question)  # from 0 within the question
     return Selection(
         taken=place < parameters["budget"], priority=-place if parameters["order"] == "fused" else None
     )
+
+
+class Stratum(NamedTuple):
+    """Pairs whose best rank is from `first` to `last`, each drawn with probability `rate`."""
+
+    first: int
+    last: int
+    rate: float
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}:{self.rate:.10g}"
+
+
+def stratified(pairs: Pairs, parameters: Mapping[str, Any], lots: Keys) -> Selection:
+    """A sample: each pair is drawn by itself, with the rate of the stratum that its best rank falls into.
+
+    `strata` says ranks and rates, as in "1-10:1,11-50:0.2"; see `parse_strata`. Below the last stratum nothing is
+    pooled. That pairs are drawn one by one, and not a fixed number a stratum, makes the chance of a pair the rate
+    itself, and that of two pairs the product of theirs, which is what the estimates of `scoring.inferred` rest on.
+
+    Source: E. Yilmaz, E. Kanoulas and J. A. Aslam, A simple and efficient sampling method for estimating AP and NDCG,
+    SIGIR 2008 (strata by rank); drawing one by one: J. Hájek, Sampling from a finite population, 1981 (Poisson
+    sampling).
+    """
+    strata = parse_strata(parameters["strata"])
+    rates = np.array([*(stratum.rate for stratum in strata), 0.0])
+    chance = rates[np.searchsorted([stratum.last for stratum in strata], pairs.best_rank)]
+    drawn = (lots >> np.uint64(11)).astype(np.float64) / 2.0**53  # from 0 to below 1
+    return Selection(taken=drawn < chance, chance=chance)
+
+
+def parse_strata(text: str) -> list[Stratum]:
+    """The strata that a text like "1-10:1.0, 11-50:0.2" says: from rank 1 without a gap, rates above 0 up to 1.
+
+    Raises ValueError that says what is wrong and what would be right.
+    """
+    strata: list[Stratum] = []
+    for part in str(text or "").split(","):
+        ranks, _, rate = part.strip().partition(":")
+        first, _, last = ranks.partition("-")
+        try:
+            stratum = Stratum(int(first), int(last), float(rate))
+        except ValueError:
+            raise ValueError(
+                f"A stratum is written as ranks and rate, like 11-50:0.2; got {part.strip()!r}."
+            ) from None
+        due = strata[-1].last + 1 if strata else 1
+        if stratum.first != due or stratum.last < stratum.first:
+            raise ValueError(
+                f"Strata follow each other from rank 1 without a gap; after "
+                f"{strata[-1] if strata else 'the beginning'} comes {due}-…, not {ranks}."
+            )
+        if not 0 < stratum.rate <= 1:
+            raise ValueError(f"A rate is above 0 and at most 1; stratum {ranks} has {rate}.")
+        strata.append(stratum)
+    return strata
+
+
+def best_rank_first(pairs: Pairs, parameters: Mapping[str, Any], lots: Keys) -> Selection:
+    """Everything in the union of the top k, the best ranks first: where the strategies that go by the grades begin.
+
+    Before the first grade every run is as good as any other, so they all take from each in turn.
+    """
+    return Selection(taken=np.ones(len(pairs), dtype=bool), priority=-pairs.best_rank)
 
 
 def reciprocal_rank_fusion(pairs: Pairs) -> Ints:
@@ -240,13 +322,15 @@ def _scaled_scores(pairs: Pairs) -> npt.NDArray[np.float64]:
 class Strategy:
     """A strategy by name, and the parameters it takes with their defaults; a default of None must be given."""
 
-    select: Callable[[Pairs, Mapping[str, Any]], Selection]
+    select: Callable[[Pairs, Mapping[str, Any], Keys], Selection]
     defaults: Mapping[str, Any]
 
 
 STRATEGIES: dict[str, Strategy] = {
     "depth": Strategy(depth, {}),
     "budget": Strategy(budget, {"budget": None, "fusion": "rrf", "order": "shuffled"}),
+    "stratified": Strategy(stratified, {"strata": None}),
+    **{name: Strategy(best_rank_first, {}) for name in ADAPTIVE},
 }
 
 
@@ -270,6 +354,8 @@ def complete_parameters(strategy: str, given: Mapping[str, Any]) -> dict[str, An
             )
         if parameters["order"] not in ("shuffled", "fused"):
             raise ValueError(f"The order is shuffled or fused; got {parameters['order']!r}.")
+    if "strata" in parameters:
+        parameters["strata"] = ",".join(map(str, parse_strata(parameters["strata"])))
     return parameters
 
 

@@ -136,7 +136,7 @@ def build_truth(
     in ``inadmissible`` (one flag a label) count as grade 0: such a chunk is judged, but cannot be evidence.
     ``pooled`` (question and chunk arrays) names pairs that were pooled and left unjudged on purpose.
 
-    ``chance`` (one a label, above 0, at most 1) is the probability with which the pair was sampled.
+    ``chance`` (one a label, 0 to 1) is the probability with which the pair was sampled; 0: not by the sample.
 
     Raises ValueError for a negative grade, a question number out of range, or a pair with two labels.
     """

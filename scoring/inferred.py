@@ -4,7 +4,8 @@ Every sum over labelled units is weighted by the inverse of the unit's chance to
 Thompson, 1952). infAP after Aslam and Pavlu, "A practical sampling strategy for efficient retrieval
 evaluation", 2007; inferred nDCG after Yilmaz, Kanoulas and Aslam, "A simple and efficient sampling method for
 estimating AP and NDCG", SIGIR 2008. Estimates are held within what they estimate: a precision, like nDCG, is
-at most 1. Where every pair was sampled, the values are those of AP and nDCG.
+at most 1. Where every pair was sampled, the values are those of AP and nDCG. A label of chance 0 was found by
+another way than the sample: it stands for nothing but itself, and counts in no estimate.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def inferred_ndcg(truth: Truth, graded: Graded, *, k: int | None, gain: Gain) ->
 
 
 def _weights(truth: Truth) -> FloatArray:
-    return np.ones(len(truth.key)) if truth.chance is None else 1.0 / truth.chance
+    if truth.chance is None:
+        return np.ones(len(truth.key))
+    weights: FloatArray = np.divide(1.0, truth.chance, out=np.zeros(len(truth.key)), where=truth.chance > 0)
+    return weights
 
 
 def _places(graded: Graded, entries: IntArray) -> tuple[IntArray, IntArray]:

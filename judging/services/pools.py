@@ -12,11 +12,11 @@ from evalsets.models import Chunk, EvalSet, Question
 from judging.pair_states import chunks_without_text, read_pair_states
 from judging.pool_numbers import PoolNumbers, Tally
 from pooling.models import Pool, Run
-from pooling.services.pools import (
+from pooling.pooled import pooled_slices
+from pooling.specifying import (
     PoolSpecification,
     missing_questions,
     pool_warnings,
-    pooled_slices,
     specification_of,
     specify_pool,
 )
@@ -48,11 +48,16 @@ def measure_pool(pool: Pool) -> PoolNumbers:
 
 @dataclass(frozen=True)
 class PooledPair:
-    """One pair of a built pool: who returned it at which rank, and what has become of it."""
+    """One pair of a built pool: who returned it at which rank, and what has become of it.
+
+    `chance`: the probability with which it was drawn; None where nothing is drawn. Of pairs that were not drawn, the
+    returns are not kept.
+    """
 
     chunk: Chunk
     returns: list[tuple[Run, int]]
     state: str
+    chance: float | None = None
 
 
 def pairs_of_question(pool: Pool, question: Question) -> list[PooledPair]:
@@ -61,18 +66,21 @@ def pairs_of_question(pool: Pool, question: Question) -> list[PooledPair]:
     if row is None:
         return []
     runs = {item.position: item.run for item in pool.pool_runs.select_related("run")}
-    chunks = Chunk.objects.in_bulk(row.chunk_ids)
+    chunks = Chunk.objects.in_bulk(row.chunk_ids + row.unsampled_ids)
     states = read_pair_states(pool.evalset, np.array([question.pk]))
     said = {"judged": states.judged, "cannot be judged": states.cannot_judge, "queued": states.queued}
     returns = iter([(runs[run], rank) for run, rank in zip(row.returned_by, row.returned_rank, strict=True)])
-    pairs = []
+    pairs = [
+        PooledPair(chunks[chunk_id], [], "not drawn", chance)
+        for chunk_id, chance in zip(row.unsampled_ids, row.unsampled_inclusion, strict=True)
+    ]
+    chances = dict(zip(row.chunk_ids, row.inclusion or (), strict=False))
     for chunk_id, count in zip(row.chunk_ids, row.return_counts, strict=True):
         key = pair_keys([0], [chunk_id])
         known = [state for state, keys in said.items() if is_among(key, keys)[0]]
         otherwise = "to judge" if chunks[chunk_id].has_text else "waiting for text"
-        pairs.append(
-            PooledPair(chunks[chunk_id], list(islice(returns, count)), known[0] if known else otherwise)
-        )
+        state = known[0] if known else otherwise
+        pairs.append(PooledPair(chunks[chunk_id], list(islice(returns, count)), state, chances.get(chunk_id)))
     return sorted(pairs, key=lambda pair: pair.chunk.external_id)
 
 

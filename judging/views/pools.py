@@ -21,15 +21,10 @@ from judging.pool_numbers import PoolNumbers
 from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, sorted_questions, waterfall
 from judging.services.pools import mending_pool, pairs_of_question, preview_pool
 from judging.services.remainder import remainder_lines
+from pooling.pooled import ancestors, pair_totals
 from pooling.services.pool_jobs import start_building
-from pooling.services.pools import (
-    PoolSpecification,
-    ancestors,
-    build_specified_pool,
-    existing_pool,
-    pair_totals,
-    specification_of,
-)
+from pooling.services.pools import build_specified_pool, existing_pool
+from pooling.specifying import PoolSpecification, specification_of
 
 # Beyond this many entries that a pool may have to read, it is built by a worker.
 BUILT_AT_ONCE = 4_000_000

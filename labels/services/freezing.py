@@ -18,6 +18,7 @@ from django.db import connection
 from evalsets.models import EvalSet, Question
 from judging.models import Assessor, ClassMember
 from labels.models import Release, ReleaseClass, ReleaseQuestion
+from labels.services.sampling import Sampled, read_samples
 from labels.settling import COLUMNS, SETTLED, SettledPair, settle_parameters
 
 QUESTIONS_AT_ONCE = 200
@@ -37,11 +38,6 @@ JOIN pooling_system s ON s.id = r.system_id
 WHERE pq.question_id = ANY(%s)
 GROUP BY pq.question_id, s.name, r.name, r.stage, r.date
 ORDER BY s.name, r.name"""
-
-SAMPLED = """
-SELECT question_id, chunk_ids, inclusion, unsampled_ids
-FROM pooling_poolquestion
-WHERE question_id = ANY(%s) AND (inclusion IS NOT NULL OR unsampled_ids <> '{}')"""
 
 # What outside judges said is no judgment: their rows go along where the release has them, and are not counted.
 JUDGMENTS = """
@@ -123,7 +119,7 @@ class _Facts:
         self.pool: list[dict[str, Any]] = []
         self.judgment_ids: list[int] = []
         self.judgments = 0
-        self.sampled: list[tuple[list[int], list[float] | None, list[int]]] = []
+        self.sampled: Sampled | None = None
 
 
 def _with_facts(
@@ -140,12 +136,11 @@ def _with_facts(
             facts[question].pool.append(
                 {"system": system, "run": run, "stage": stage, "k": k, "date": date.isoformat()}
             )
-        cursor.execute(SAMPLED, [keys])
-        for question, *sampled in cursor:
-            facts[question].sampled.append(tuple(sampled))
         cursor.execute(JUDGMENTS, [[judge.pk for judge in judges], evalset.pk, keys])
         for question, ids, judgments in cursor:
             facts[question].judgment_ids, facts[question].judgments = ids, judgments
+    for key, sampled in read_samples(keys).items():
+        facts[key].sampled = sampled
     return [(question, facts[question.pk]) for question in batch]
 
 
@@ -181,24 +176,11 @@ def _freeze(
         ],
         pool=facts.pool,
         judgment_ids=facts.judgment_ids,
-        pooled_ids=_never_sampled(facts, set(chunk_ids)),
-        inclusion=_inclusion(facts, chunk_ids),
+        pooled_ids=facts.sampled.left_out(set(chunk_ids)) if facts.sampled else [],
+        inclusion=facts.sampled.inclusion(chunk_ids) if facts.sampled else None,
     )
     tally.add(frozen, judgments=facts.judgments, without_text=sum(not has_text for *_, has_text in labelled))
     return frozen
-
-
-def _never_sampled(facts: _Facts, labelled: set[int]) -> list[int]:
-    return sorted({chunk for _, _, left_out in facts.sampled for chunk in left_out} - labelled)
-
-
-def _inclusion(facts: _Facts, chunk_ids: list[int]) -> list[float] | None:
-    """The probability of each label's pair to be sampled; the highest where several pools held it, 1 where none did."""
-    chances: dict[int, float] = {}
-    for chunks, inclusion, _ in facts.sampled:
-        for chunk, chance in zip(chunks, inclusion or [1.0] * len(chunks), strict=True):
-            chances[chunk] = max(chance, chances.get(chunk, 0.0))
-    return [chances.get(chunk, 1.0) for chunk in chunk_ids] if chances else None
 
 
 def freeze_classes(evalset: EvalSet, *, release_id: int) -> list[ReleaseClass]:

@@ -6,7 +6,8 @@ from evalsets.models import EvalSet, Job, User
 from evalsets.progress import Progress
 from evalsets.services.jobs import JobOutcome, start_job
 from pooling.models import Run
-from pooling.services.pools import PoolSpecification, build_pool
+from pooling.services.pools import build_pool
+from pooling.specifying import PoolSpecification
 
 TASK = "pooling.build_pool"
 

@@ -18,7 +18,8 @@ from judging.services.pools import measure_pool, pairs_of_question, preview_pool
 from judging.views import pools as views
 from pooling.models import Pool
 from pooling.services.finding import find_run_to_depth
-from pooling.services.pools import build_pool, specify_pool
+from pooling.services.pools import build_pool
+from pooling.specifying import specify_pool
 from tests.conftest import make_chunks, make_questions, make_run
 from tests.judging.test_remainder import judge, queue
 
@@ -328,7 +329,15 @@ def test_pools_of_another_eval_set_are_not_found(evalset, pool, mallory, client_
 
 def test_the_waterfall_leaves_out_what_is_not_there() -> None:
     totals = PairCounts(
-        10, beyond_budget=0, covered=0, judged=4, cannot_judge=0, queued=0, waiting_for_text=1, remainder=5
+        10,
+        beyond_budget=0,
+        covered=0,
+        not_drawn=0,
+        judged=4,
+        cannot_judge=0,
+        queued=0,
+        waiting_for_text=1,
+        remainder=5,
     )
     assert [(part.name, part.count, part.share) for part in waterfall(totals)] == [
         ("judged", 4, 0.4),
@@ -361,7 +370,7 @@ def test_build_pool_previews_then_builds_the_same(evalset, runs, carol) -> None:
     assert Pool.objects.count() == 0
     assert preview | {"per_question": [], "runs": []} == {
         "questions": 3, "union": 6, "pairs": 6, "judged": 1, "cannot_judge": 0, "queued": 0, "waiting_for_text": 0,
-        "remainder": 5, "in_judged_class": 0, "beyond_budget": 0, "covered": 0, "seconds": 125.0,
+        "remainder": 5, "in_judged_class": 0, "beyond_budget": 0, "covered": 0, "not_drawn": 0, "seconds": 125.0,
         "seconds_per_judgment": 25.0, "timed_judgments": 0, "per_question": [], "runs": [],
         "overlap": [[4, 2], [2, 4]], "warnings": [], "written": False,
     }  # fmt: skip

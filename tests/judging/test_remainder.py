@@ -27,7 +27,8 @@ from judging.services.pools import measure_pool, preview_pool, seconds_per_judgm
 from judging.services.remainder import pairs_to_judge, pool_remainder, remainder_lines
 from pooling.formats.verdicts import read_verdicts
 from pooling.models import Pool, Ranking
-from pooling.services.pools import build_pool, specify_pool
+from pooling.services.pools import build_pool
+from pooling.specifying import specify_pool
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
 
 pytestmark = pytest.mark.django_db
@@ -261,6 +262,7 @@ def test_the_numbers_of_a_small_pool(evalset, pool) -> None:
         "union": 5,
         "beyond_budget": 0,
         "covered": 0,
+        "not_drawn": 0,
         "judged": 1,
         "cannot_judge": 0,
         "queued": 1,

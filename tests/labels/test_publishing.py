@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import threading
 
 import pytest
@@ -17,7 +18,7 @@ from labels.services.publishing import publish_release
 from labels.services.snapshot import one_snapshot
 from pooling.models import Pool, PoolQuestion, PoolRun
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
-from tests.labels.builders import judge, make_class
+from tests.labels.builders import DAY, judge, make_class
 
 
 @pytest.fixture
@@ -222,14 +223,18 @@ def test_a_sampled_pool_leaves_its_probabilities_and_its_unsampled_pairs(judged)
         returned_rank=[1],
         inclusion=[0.25],
         unsampled_ids=[by_id["c3"], by_id["c10"]],
+        unsampled_inclusion=[0.25, 0.25],
     )
+    Pool.objects.update(created_at=DAY - datetime.timedelta(days=1))
 
     release = publish_release(evalset=judged, by=None).release
 
-    assert rows(release)["q1"].inclusion == [1.0, 0.25]
+    # c10 is labelled, but not through the sample; of q10 nothing was sampled.
+    assert rows(release)["q1"].external_ids == ["c10", "c2"]
+    assert rows(release)["q1"].inclusion == [0.0, 0.25]
     assert rows(release)["q1"].pooled_ids == [by_id["c3"]]
     arrays = load_release(release)
-    assert arrays.inclusion.tolist() == [1.0, 0.25, 1.0]
+    assert arrays.inclusion.tolist() == [0.0, 0.25, 1.0]
     assert (arrays.pooled_question.tolist(), arrays.pooled_chunk.tolist()) == ([0], [by_id["c3"]])
 
 

@@ -13,13 +13,8 @@ from evalsets.errors import BadInput, Cancelled
 from evalsets.models import Event
 from pooling.models import Pool, PoolQuestion, PoolRun, Ranking
 from pooling.services import pools as pools_module
-from pooling.services.pools import (
-    build_pool,
-    missing_questions,
-    pool_warnings,
-    specification_of,
-    specify_pool,
-)
+from pooling.services.pools import build_pool
+from pooling.specifying import missing_questions, pool_warnings, specification_of, specify_pool
 from tests.conftest import make_chunks, make_questions, make_run
 
 pytestmark = pytest.mark.django_db

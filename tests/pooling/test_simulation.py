@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -43,9 +44,38 @@ def test_every_strategy_ends_at_the_whole_union() -> None:
         assert curve.points == sorted(curve.points)
 
 
+def test_what_goes_by_the_grades_goes_place_by_place_too() -> None:
+    """Of three runs one has nothing but relevant chunks: it is found out and followed."""
+    good = {f"q{n}": ([f"r{n}-{i}" for i in range(8)] + ["x"], None) for n in range(30)}
+    bad = {f"q{n}": ([f"b{n}-{i}" for i in range(8)], None) for n in range(30)}
+    worse = {f"q{n}": ([f"w{n}-{i}" for i in range(8)], None) for n in range(30)}
+    labels = {f"q{n}": {f"r{n}-{i}": 1 for i in range(8)} for n in range(30)}
+    names = ["depth", "move-to-front", "max-mean", "max-mean-ns", "bayesian-bandit"]
+    simulation = simulate([bad, good, worse], labels, names, k=8)
+    found = {curve.name: dict(curve.points) for curve in simulation.curves}
+    # Of each question's 24 pairs and the x: by depth 9 hold 3 relevant ones, while two misses tell the others enough
+    # to have all 8 within 10.
+    assert found["depth"][270] == 90
+    for name in ("move-to-front", "max-mean", "max-mean-ns"):
+        assert found[name][300] == 240, name
+    assert found["bayesian-bandit"][300] > 150
+
+
+def test_a_sample_hands_out_what_the_lot_falls_on() -> None:
+    assert points("stratified:1-1:1") == [(0, 0), (2, 1), (3, 2)]
+    assert points("stratified:1-3:1")[-1] == (6, 3)
+    runs = [{f"q{n}": ([f"{n}-{i}" for i in range(20)], None) for n in range(50)}]
+    labels = {f"q{n}": {f"{n}-{i}": 1 for i in range(20)} for n in range(50)}
+    (curve,) = simulate(runs, labels, ["stratified:1-5:1,6-20:0.2"], k=20, seed=3).curves
+    assert curve.points[-1][0] == pytest.approx(50 * (5 + 3), abs=40)
+    assert curve.points[-1][0] == curve.points[-1][1]
+
+
 def test_what_cannot_be_simulated_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be simulated"):
         simulate(RUNS, LABELS, ["bandit-of-old"], k=3)
+    with pytest.raises(ValueError, match="from rank 1"):
+        simulate(RUNS, LABELS, ["stratified:5-9:1"], k=3)
     without = [{"q1": (["a"], None)}]
     with pytest.raises(ValueError, match="a run has none"):
         simulate(without, LABELS, ["budget:combsum"], k=3)
@@ -79,6 +109,21 @@ def test_the_command_prints_curves_and_costs(files, capsys) -> None:
     out = capsys.readouterr().out
     assert "holds 6 pairs (2 without a label" in out
     assert "budget:combmnz" in out
+
+
+def test_the_command_draws_a_picture_that_names_every_line(files, tmp_path, capsys) -> None:
+    qrels, *runs = map(str, files)
+    picture = tmp_path / "curves.svg"
+    options = ["--strategy", "depth", "max-mean", "stratified:1-1:1", "--picture", str(picture)]
+    call_command("simulate_pooling", "--qrels", qrels, "--run", *runs, *options)
+    assert "never" in capsys.readouterr().out  # a sample of the first rank never finds all
+    svg = ElementTree.parse(picture).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    names = {text.text for text in svg.iter(f"{space}text")}
+    assert {"depth", "max-mean", "stratified:1-1:1", "6 pairs in the union, 3 of them relevant"} <= names
+    assert len(list(svg.iter(f"{space}polyline"))) == 3
+    with pytest.raises(CommandError, match="cannot be written"):
+        call_command("simulate_pooling", "--qrels", qrels, "--run", *runs, "--picture", str(tmp_path))
 
 
 def test_the_command_refuses_bad_files_and_names(files, capsys, tmp_path) -> None:

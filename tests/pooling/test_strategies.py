@@ -50,9 +50,13 @@ def returns_of(runs: list[dict[int, list[int]]], scores: bool = False) -> Return
 
 def select(name: str, runs: list[dict[int, list[int]]], **parameters) -> set[tuple[int, int]]:
     pairs = union(returns_of(runs, scores=True))
-    selection = STRATEGIES[name].select(pairs, complete_parameters(name, parameters))
+    selection = STRATEGIES[name].select(pairs, complete_parameters(name, parameters), lots(pairs))
     taken = np.flatnonzero(selection.taken)
     return set(zip(pairs.question[taken].tolist(), pairs.chunk[taken].tolist(), strict=True))
+
+
+def lots(pairs, seed: int = 0):
+    return mixed(pairs.key, seed=seed)
 
 
 def random_runs(seed: int) -> list[dict[int, list[int]]]:
@@ -153,16 +157,68 @@ def test_a_budget_favours_neither_of_two_runs_that_share_nothing() -> None:
 
 def test_scores_that_are_all_equal_count_as_one() -> None:
     returns = Returns(*(np.array(x) for x in ([0, 0], [1, 2], [0, 0], [1, 2])), score=np.array([3.0, 3.0]))
+    pairs = union(returns)
     fused = STRATEGIES["budget"].select(
-        union(returns), complete_parameters("budget", {"budget": 1, "fusion": "combsum"})
+        pairs, complete_parameters("budget", {"budget": 1, "fusion": "combsum"}), lots(pairs)
     )
     assert fused.taken.tolist() == [True, False]  # the better rank decides
 
 
 def test_fusing_scores_without_scores_is_refused() -> None:
     pairs = union(returns_of(parse(RUNS)))
+    parameters = complete_parameters("budget", {"budget": 1, "fusion": "combmnz"})
     with pytest.raises(ValueError, match="have none"):
-        STRATEGIES["budget"].select(pairs, complete_parameters("budget", {"budget": 1, "fusion": "combmnz"}))
+        STRATEGIES["budget"].select(pairs, parameters, lots(pairs))
+
+
+# Sampling
+
+
+def sample(runs: list[dict[int, list[int]]], strata: str, seed: int = 0):
+    pairs = union(returns_of(runs))
+    return pairs, STRATEGIES["stratified"].select(
+        pairs, complete_parameters("stratified", {"strata": strata}), lots(pairs, seed)
+    )
+
+
+def test_a_stratum_is_told_by_the_best_rank_of_any_run() -> None:
+    """Chunk 3 stands at rank 3 and at rank 1: it is of the first stratum. Rank 4 is in none."""
+    pairs, selection = sample([{0: [1, 2, 3, 5]}, {0: [3, 4]}], "1-1:1,2-3:0.5")
+    assert dict(zip(pairs.chunk.tolist(), selection.chance.tolist(), strict=True)) == {
+        1: 1.0,
+        2: 0.5,
+        3: 1.0,
+        4: 0.5,
+        5: 0.0,
+    }
+    assert selection.taken[[0, 2]].all()
+    assert not selection.taken[4]
+    assert selection.unsampled.tolist() == [
+        False,
+        not selection.taken[1],
+        False,
+        not selection.taken[3],
+        False,
+    ]
+
+
+def test_each_pair_is_drawn_as_often_as_its_rate_says_and_by_itself() -> None:
+    runs = [{0: list(range(1, 61))}]
+    drawn = np.array([sample(runs, "1-10:1,11-40:0.3,41-50:0.05", seed)[1].taken for seed in range(4000)])
+    often = drawn.mean(axis=0)
+    assert (often[:10] == 1).all()
+    assert often[10:40] == pytest.approx(0.3, abs=0.035)
+    assert often[40:50] == pytest.approx(0.05, abs=0.02)
+    assert (often[50:] == 0).all()
+    # Two pairs of a stratum are drawn together as often as the product says.
+    assert (drawn[:, 10] & drawn[:, 11]).mean() == pytest.approx(0.09, abs=0.02)
+    assert (drawn[:, 20] & drawn[:, 21]).mean() == pytest.approx(0.09, abs=0.02)
+
+
+def test_strata_are_told_in_one_way() -> None:
+    assert complete_parameters("stratified", {"strata": " 1-10:1.0 , 11-50:.2"}) == {
+        "strata": "1-10:1,11-50:0.2"
+    }
 
 
 @pytest.mark.parametrize(
@@ -175,6 +231,15 @@ def test_fusing_scores_without_scores_is_refused() -> None:
         ("budget", {"budget": True}, "at least 1; got True"),
         ("budget", {"budget": 3, "fusion": "borda"}, "no fusion 'borda'"),
         ("budget", {"budget": 3, "order": "random"}, "shuffled or fused"),
+        ("stratified", {}, "like 11-50:0.2; got ''"),
+        ("stratified", {"strata": "1-10"}, "got '1-10'"),
+        ("stratified", {"strata": "2-10:1"}, "after the beginning comes 1-…, not 2-10"),
+        ("stratified", {"strata": "1-10:1,12-20:0.1"}, "after 1-10:1 comes 11-…, not 12-20"),
+        ("stratified", {"strata": "1-10:1,11-5:0.1"}, "comes 11-…, not 11-5"),
+        ("stratified", {"strata": "1-10:0"}, "A rate is above 0 and at most 1; stratum 1-10 has 0"),
+        ("stratified", {"strata": "1-10:1.5"}, "stratum 1-10 has 1.5"),
+        ("stratified", {"strata": "1-10:nan"}, "stratum 1-10 has nan"),
+        ("max-mean", {"budget": 3}, "knows no budget"),
     ],
 )
 def test_parameters_that_are_wrong_say_what_is_right(strategy: str, given: dict, said: str) -> None:
@@ -186,10 +251,12 @@ def test_every_strategy_holds_nothing_at_all() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     pairs = union(Returns(nothing, nothing, nothing, nothing, np.zeros(0)))
     assert len(pairs) == 0
-    assert STRATEGIES["depth"].select(pairs, {}).taken.tolist() == []
+    for name in ("depth", "move-to-front"):
+        assert STRATEGIES[name].select(pairs, {}, lots(pairs)).taken.tolist() == []
+    assert STRATEGIES["stratified"].select(pairs, {"strata": "1-2:0.5"}, lots(pairs)).taken.tolist() == []
     for fusion in ("rrf", "votes", "combsum", "combmnz"):
         parameters = complete_parameters("budget", {"budget": 1, "fusion": fusion})
-        assert STRATEGIES["budget"].select(pairs, parameters).taken.tolist() == []
+        assert STRATEGIES["budget"].select(pairs, parameters, lots(pairs)).taken.tolist() == []
 
 
 def test_a_slice_that_is_too_large_is_refused_rather_than_miscounted() -> None:

@@ -48,7 +48,7 @@ def worked(evalset):
 
 def scores_of(release, *runs, measures=("Recall@3", "RR@3", "nDCG@3"), **rules):
     asked = resolve(release, measures=list(measures), **rules)
-    return score_document(score_runs(release=release, runs=runs, asked=asked), asked)
+    return score_document(score_runs(release=release, runs=runs, asked=asked).results)
 
 
 def test_the_worked_example_from_judgments_to_numbers(worked) -> None:
@@ -240,7 +240,9 @@ def test_a_sampled_pool_is_scored_by_the_chances_of_its_pairs(evalset) -> None:
         returned_rank=[],
         inclusion=[1.0, 1.0, 0.5],
         unsampled_ids=[chunks["s"]],
+        unsampled_inclusion=[0.5],
     )
+    Pool.objects.update(created_at="2000-01-01T00:00Z")  # before anybody judged
     release = release_labels(evalset, {"other": {"z": 0}})
     run = make_run(evalset, "r", {"q": ["a", "b", "s", "c"]})
     row = scores_of(release, run, measures=["infAP"])["runs"][0]

@@ -11,7 +11,8 @@ from evalsets.templatetags.fairpool import duration, percent
 from judging.pool_tables import LABELS, numbers_json
 from judging.services.pools import measure_pool, preview_pool
 from pooling.services.finding import find_pool, find_run_to_depth
-from pooling.services.pools import build_pool, specify_pool
+from pooling.services.pools import build_pool
+from pooling.specifying import specify_pool
 from pooling.strategies import FUSIONS, STRATEGIES
 
 
@@ -48,6 +49,12 @@ class Command(FairpoolCommand):
             choices=["shuffled", "fused"],
             help="Strategy budget: how assessors meet the pairs. Default: shuffled, which tells them nothing.",
         )
+        parser.add_argument(
+            "--strata",
+            metavar="RANKS:RATE,…",
+            help="Strategy stratified: as 1-10:1.0,11-50:0.2, which takes all pairs whose best rank is 1 to 10 and draws "
+            "a fifth of those at 11 to 50.",
+        )
         parser.add_argument("--slice", metavar="S", help="Only the questions of this slice.")
         parser.add_argument("--split", choices=["dev", "holdout"], help="Only the questions of this split.")
         parser.add_argument(
@@ -60,14 +67,14 @@ class Command(FairpoolCommand):
             "--seed",
             type=int,
             metavar="N",
-            help="Of the order of reading. Default: drawn from the pool's own content.",
+            help="Of the order of reading and of lots. Default: drawn from the pool's own content.",
         )
         parser.add_argument("--preview", action="store_true", help="Show the numbers and write nothing.")
         parser.add_argument("--by", metavar="USER", help="Who is recorded as having built it.")
 
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["evalset"])
-        given = {"budget": options["budget"], "fusion": options["fusion"], "order": options["order"]}
+        given = {name: options[name] for name in ("budget", "fusion", "order", "strata")}
         wanted: dict[str, Any] = {
             "evalset": evalset,
             "runs": [find_run_to_depth(evalset, text, options["k"]) for text in options["runs"]],

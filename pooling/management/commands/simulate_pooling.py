@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -7,10 +8,8 @@ from django.core.management.base import CommandParser
 from evalsets.commands import FairpoolCommand
 from evalsets.errors import BadInput
 from pooling.formats import Findings, read_qrels, read_run
-from pooling.simulation import SIMULATED, Curve, Ranking, Simulation, simulate
-
-#: The shares of the union's relevant pairs whose cost the table tells.
-SHARES = (0.5, 0.8, 0.9, 0.95, 1.0)
+from pooling.simulation import SHARES, SIMULATED, Ranking, simulate, simulation_json
+from pooling.simulation_picture import simulation_svg
 
 
 class Command(FairpoolCommand):
@@ -39,13 +38,20 @@ class Command(FairpoolCommand):
             nargs="+",
             action="extend",
             metavar="NAME",
-            help=f"Of {', '.join(SIMULATED)}; budget means budget:rrf. Default: all that the runs allow.",
+            help=f"Of {', '.join(SIMULATED)}, and stratified:RANKS:RATE,… as stratified:1-10:1,11-50:0.2; budget means "
+            "budget:rrf. Default: all that the runs allow, without a sample.",
         )
         parser.add_argument(
             "--k", type=int, default=100, metavar="K", help="Depth at which runs are cut; default 100."
         )
         parser.add_argument(
             "--threshold", type=int, default=1, metavar="GRADE", help="Relevant from here; default 1."
+        )
+        parser.add_argument(
+            "--seed", type=int, default=0, metavar="N", help="Of ties and of lots; default 0."
+        )
+        parser.add_argument(
+            "--picture", metavar="FILE.svg", help="Draw relevant found against judgments made into this file."
         )
         parser.add_argument(
             "--negative", choices=["skip", "zero"], default="refuse", help="What a grade below zero means."
@@ -66,10 +72,20 @@ class Command(FairpoolCommand):
         ]
         names = list(dict.fromkeys("budget:rrf" if name == "budget" else name for name in wanted))
         try:
-            simulation = simulate(runs, labels, names, k=options["k"], threshold=options["threshold"])
+            simulation = simulate(
+                runs, labels, names, k=options["k"], threshold=options["threshold"], seed=options["seed"]
+            )
         except ValueError as error:
             raise BadInput(str(error)) from None
-        return _document(simulation, options["k"], options["threshold"])
+        if options["picture"]:
+            _write(options["picture"], simulation_svg(simulation))
+        return {
+            "k": options["k"],
+            "threshold": options["threshold"],
+            "seed": options["seed"],
+            "picture": options["picture"],
+            **simulation_json(simulation),
+        }
 
     def show(self, document: dict[str, Any]) -> None:
         self.stdout.write(
@@ -81,7 +97,8 @@ class Command(FairpoolCommand):
         header = "  ".join(f"{f'to find {share:.0%}':>12}" for share in SHARES)
         self.stdout.write(f"{'strategy':{width}}  {header}")
         for one in document["strategies"]:
-            cells = "  ".join(f"{one['judgments_to_find'][str(share)]:>12,}" for share in SHARES)
+            costs = [one["judgments_to_find"][str(share)] for share in SHARES]
+            cells = "  ".join(f"{'never' if cost is None else f'{cost:,}':>12}" for cost in costs)
             self.stdout.write(f"{one['name']:{width}}  {cells}")
 
 
@@ -110,27 +127,8 @@ def _refuse_faults(path: str, findings: Findings) -> None:
         )
 
 
-def _document(simulation: Simulation, k: int, threshold: int) -> dict[str, Any]:
-    return {
-        "k": k,
-        "threshold": threshold,
-        "union": simulation.union,
-        "unlabelled": simulation.unlabelled,
-        "relevant_in_union": simulation.relevant_in_union,
-        "relevant": simulation.relevant,
-        "strategies": [
-            {
-                "name": curve.name,
-                "curve": [list(point) for point in curve.points],
-                "judgments_to_find": {
-                    str(share): _cost(curve, share * simulation.relevant_in_union) for share in SHARES
-                },
-            }
-            for curve in simulation.curves
-        ],
-    }
-
-
-def _cost(curve: Curve, wanted: float) -> int:
-    """The judgments after the first level at which at least so many relevant pairs are found."""
-    return next(judgments for judgments, found in curve.points if found >= wanted - 1e-9)
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"The picture cannot be written to {path}: {error.strerror}.") from None
