@@ -1,7 +1,17 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from labels.views import agreement, chunks, contested, duplicates, mappings, questions, releases, systems
+from labels.views import (
+    agreement,
+    chunks,
+    contested,
+    duplicates,
+    judges,
+    mappings,
+    questions,
+    releases,
+    systems,
+)
 
 app_name = "labels"
 
@@ -18,6 +28,8 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/file/", releases.run_file, name="run-file"),
     path("agreement/", agreement.agreement, name="agreement"),
     path("agreement/pairs/", agreement.agreement_pairs, name="agreement-pairs"),
+    path("judges/", judges.judge_list, name="judge-list"),
+    path("judges/<int:pk>/", judges.judge_detail, name="judge"),
     path("contested/", contested.contested_list, name="contested"),
     path("contested/next/", contested.settle_next, name="settle-next"),
     path("contested/<int:question_pk>/<int:chunk_pk>/", contested.settle, name="settle"),

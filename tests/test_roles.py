@@ -53,6 +53,7 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "judging:batch-cancel": ("post", LEAD),
     "judging:batch-extend": ("post", LEAD),
     "judging:batch-reassign": ("post", LEAD),
+    "judging:batch-remove": ("get", LEAD),
     "judging:desk": ("get", ASSESSOR),
     "judging:desk-next": ("post", ASSESSOR),
     "judging:desk-save": ("post", ASSESSOR),
@@ -71,6 +72,8 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "labels:run-file": ("get", READER),
     "labels:agreement": ("get", LEAD),
     "labels:agreement-pairs": ("get", LEAD),
+    "labels:judge-list": ("get", READER),
+    "labels:judge": ("get", READER),
     "labels:contested": ("get", READER),
     "labels:settle-next": ("get", LEAD),
     "labels:settle": ("get", LEAD),
@@ -199,7 +202,9 @@ def things(evalset, alice, carol) -> dict[str, int]:
     pool, _ = build_pool(evalset=evalset, name="pool", runs=[(run, 10)], by=carol)
     batch = make_batch(pool=pool, name="batch", by=carol, assessors=[alice])
     job = start_job(evalset=evalset, task="none", title="A job", by=carol)
+    judge = evalset.assessors.create(kind="model", name="gpt")
     return {
+        "labels:judge": judge.pk,
         "labels:question": question.pk,
         "labels:chunk": chunk.pk,
         "labels:system": run.system_id,

@@ -26,7 +26,9 @@ JOIN (
     FROM pooling_poolquestion pq JOIN pooling_pool p ON p.id = pq.pool_id
     WHERE p.evalset_id = %(evalset)s
     UNION
-    SELECT chunk_id FROM judging_judgment WHERE evalset_id = %(evalset)s
+    SELECT j.chunk_id FROM judging_judgment j
+    JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind <> 'model'
+    WHERE j.evalset_id = %(evalset)s
 ) AS known USING (id)
 WHERE c.has_text
 ORDER BY c.id"""

@@ -14,8 +14,9 @@ from evalsets.listing import page_of
 from evalsets.models import Chunk, EvalSet, Question
 from judging.models import Batch
 from labels.agreement_definitions import DEFINITIONS, OF_COEFFICIENTS
-from labels.agreement_report import AgreementReport, report_agreement
+from labels.agreement_report import report_agreement
 from labels.rated_pairs import rated_pairs
+from labels.ratings import Array
 from labels.settling import settled_pairs
 
 # The size of a cell of the confusion picture, and of the room for its labels.
@@ -37,7 +38,7 @@ def agreement(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "verdict": report.verdict,
         "coefficients": zip(OF_COEFFICIENTS, report.agreement.coefficients, strict=True),
         "definitions": DEFINITIONS,
-        "picture": confusion_picture(report),
+        "picture": confusion_picture(report.confusion, half=report.agreement.raters != 2),
         "given": list(zip(evalset.scale, report.agreement.given, strict=True)),
     }
     return render(request, "labels/agreement.html", context)
@@ -108,17 +109,16 @@ class ConfusionPicture(NamedTuple):
     total: int
 
 
-def confusion_picture(report: AgreementReport) -> ConfusionPicture:
-    """The confusion matrix as numbers that a template draws. The hue grows with the root of the count, so that rare
-    cells show beside the many zeros of a pool."""
-    half = report.agreement.raters != 2
-    total, most = int(report.confusion.sum()), int(report.confusion.max())
-    places = range(len(report.confusion))
+def confusion_picture(confusion: Array, *, half: bool = False) -> ConfusionPicture:
+    """A confusion matrix, or its upper half, as numbers that a template draws. The hue grows with the root of the
+    count, so that rare cells show beside the many zeros of a pool."""
+    total, most = int(confusion.sum()), int(confusion.max())
+    places = range(len(confusion))
 
     def cell(row: int, column: int) -> Cell | None:
         if half and column < row:
             return None
-        count = int(report.confusion[row, column])
+        count = int(confusion[row, column])
         return Cell(
             x=ROOM_LEFT + column * CELL_WIDTH,
             y=ROOM_ABOVE + row * CELL_HEIGHT,

@@ -14,7 +14,7 @@ from evalsets.access import AuthedRequest
 from evalsets.differences import Piece, difference
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import Chunk, ChunkRevision, EvalSet, Question
-from judging.models import Judgment
+from judging.models import Assessor, Judgment
 from labels.relations import class_of, relations_of
 from labels.settling import SettledPair, labels_of_chunk
 from labels.views.questions import current_revisions
@@ -110,6 +110,7 @@ def grades_by_question(chunk: Chunk) -> list[GradeShown]:
     """One row for each question for which somebody judged the chunk, in whichever of its texts."""
     judged = (
         Judgment.objects.filter(chunk=chunk, replaced_by__isnull=True)
+        .exclude(assessor__kind=Assessor.Kind.MODEL)
         .order_by()
         .values_list("question_id", "revision")
     )

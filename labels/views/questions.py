@@ -13,7 +13,7 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import Chunk, ChunkRevision, EvalSet, Question
-from judging.models import Judgment
+from judging.models import Assessor, Judgment
 from labels.settling import SettledPair, labels_of_question, settled_pairs
 from pooling.models import Ranking, Run
 
@@ -116,22 +116,34 @@ class JudgedChunk(NamedTuple):
     revision: ChunkRevision | None
     settled: SettledPair | None
     judgments: list[Judgment]
+    by_models: list[Judgment]
 
 
 def judged_chunks_shown(question: Question, settled: dict[int, SettledPair]) -> list[JudgedChunk]:
-    """Each chunk that somebody judged for the question, best label first, with every current judgment of it."""
+    """Each chunk that somebody judged for the question, best label first, with every current judgment of it.
+
+    What outside judges said stands beside, and brings in no chunk of its own.
+    """
     judgments = (
         Judgment.objects.filter(question=question, replaced_by__isnull=True)
         .select_related("assessor", "chunk")
         .order_by("-judged_at", "-id")
     )
     by_chunk: dict[int, list[Judgment]] = {}
+    by_models: dict[int, list[Judgment]] = {}
     for judgment in judgments:
-        by_chunk.setdefault(judgment.chunk_id, []).append(judgment)
+        of_model = judgment.assessor.kind == Assessor.Kind.MODEL
+        (by_models if of_model else by_chunk).setdefault(judgment.chunk_id, []).append(judgment)
     chunks = Chunk.objects.in_bulk(by_chunk)
     revisions = current_revisions(chunks.values())
     shown = [
-        JudgedChunk(chunk, revisions.get(chunk.pk), settled.get(chunk.pk), by_chunk[chunk.pk])
+        JudgedChunk(
+            chunk,
+            revisions.get(chunk.pk),
+            settled.get(chunk.pk),
+            by_chunk[chunk.pk],
+            by_models.get(chunk.pk, []),
+        )
         for chunk in chunks.values()
     ]
     return sorted(shown, key=lambda item: (-_label_of(item), item.chunk.external_id))

@@ -258,7 +258,10 @@ def report_revisions(report: ImportReport, evalset: EvalSet) -> None:
     left_behind = (
         Chunk.objects.filter(pk__in=[row[1] for row in revised])
         .filter(
-            judgments__revision=F("revision"), judgments__kind="grade", judgments__replaced_by__isnull=True
+            judgments__revision=F("revision"),
+            judgments__kind="grade",
+            judgments__replaced_by__isnull=True,
+            judgments__assessor__kind__in=["person", "file"],
         )
         .values("pk", "judgments__question")
         .distinct()

@@ -185,11 +185,10 @@ def warn_of_reworded_questions(report: ImportReport) -> None:
     reworded = fetch(
         f"SELECT s.line, s.external_id, q.id, q.text, s.text FROM {JOINED} WHERE s.text <> q.text ORDER BY s.line"
     )
-    judged = set(
-        Question.objects.filter(pk__in=[row[2] for row in reworded], judgments__isnull=False).values_list(
-            "pk", flat=True
-        )
+    said = Question.objects.filter(
+        pk__in=[row[2] for row in reworded], judgments__assessor__kind__in=["person", "file"]
     )
+    judged = set(said.values_list("pk", flat=True))
     for line, name, pk, old, new in reworded:
         report.findings.warnings.add(
             "judged-question-reworded" if pk in judged else "question-reworded",
