@@ -132,10 +132,7 @@ def _judged_now(evalset: EvalSet, mappings: Sequence[TextMapping]) -> set[tuple[
 def _carried_now(evalset: EvalSet, mappings: Sequence[TextMapping]) -> dict[tuple[int, int], int]:
     """The label that was carried to each pair of a new text, by (Question.id, Chunk.id)."""
     grades = _grades_of_new_texts(evalset, mappings).filter(source=Judgment.Source.CARRIED)
-    return {
-        (question, chunk): grade
-        for question, chunk, grade in grades.values_list("question_id", "chunk_id", "grade")
-    }
+    return {(grade.question_id, grade.chunk_id): grade.grade or 0 for grade in grades}
 
 
 def _grades_of_new_texts(evalset: EvalSet, mappings: Sequence[TextMapping]) -> QuerySet[Judgment]:
