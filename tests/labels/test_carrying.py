@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
 from evalsets.errors import Refused
@@ -104,6 +105,22 @@ def test_a_rule_carries_only_whole_evidence_and_marks_the_label(revised, carol):
     assert TextMapping.objects.get().decided_at is None
     assert plan_by_rule(revised) == (0, 2)
     assert carry_by_rule(evalset=revised, by=carol) == (0, 2)
+
+
+def test_the_command_plans_and_carries_in_a_persons_name(revised, carol, capsys):
+    call_command("carry_labels", "handbook")
+    assert "1 labels can be carried by rule; 2 wait for a person." in capsys.readouterr().out
+    assert not Judgment.objects.filter(source="carried").exists()
+
+    call_command("carry_labels", "handbook", "--by-rule", "carol", "--json")
+
+    assert json.loads(capsys.readouterr().out) == {
+        "mappings": {"revision": 1, "span": 0, "text": 0},
+        "by_rule": 1,
+        "to_ask": 2,
+        "carried": 1,
+    }
+    assert Judgment.objects.get(source="carried").assessor.user == carol
 
 
 def test_a_person_carries_the_rest_the_negatives_too(revised, carol):

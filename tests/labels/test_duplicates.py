@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,6 +188,25 @@ def test_all_equal_pairs_at_once_but_those_that_verdicts_keep_apart(evalset, tex
     assert joined.joined == 1
     assert "a1 and c3 cannot be one class" in joined.refused[0]
     assert ChunkClass.objects.get().members.count() == 2
+
+
+def test_the_command_looks_and_joins_in_a_persons_name(evalset, texts, carol, capsys):
+    give_verdict(first=texts["b7"], second=texts["c3"], verdict=PairVerdict.Verdict.FIRST_NEWER, by=carol)
+    call_command("find_duplicates", "handbook", "--json")
+    assert json.loads(capsys.readouterr().out) == {"chunks": 5, "equal": 2, "near": 0, "to_decide": 2}
+
+    call_command("find_duplicates", "handbook", "--join-equal", "carol")
+
+    said = capsys.readouterr().out
+    assert "1 pairs were joined." in said
+    assert "left apart: a1 and c3 cannot be one class" in said
+    assert PairVerdict.objects.get(verdict=SAME).assessor.user == carol
+
+
+def test_the_command_knows_its_people(evalset):
+    with pytest.raises(CommandError, match="There is no user 'nobody'") as error:
+        call_command("find_duplicates", "handbook", "--join-equal", "nobody")
+    assert error.value.returncode == 3
 
 
 def test_conflicts_of_labels_within_a_class(evalset):
