@@ -52,8 +52,8 @@ class Command(FairpoolCommand):
         parser.add_argument(
             "--strata",
             metavar="RANKS:RATE,…",
-            help="Strategy stratified: as 1-10:1.0,11-50:0.2, which takes all pairs whose best rank is 1 to 10 and draws "
-            "a fifth of those at 11 to 50.",
+            help="Strategy stratified: as 1-10:1.0,11-50:0.2, which takes all pairs whose best rank is 1 to 10, and "
+            "draws a fifth of those at 11 to 50.",
         )
         parser.add_argument("--slice", metavar="S", help="Only the questions of this slice.")
         parser.add_argument("--split", choices=["dev", "holdout"], help="Only the questions of this split.")
