@@ -10,12 +10,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection
-from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, TextField, When
+from django.db.models import (
+    Case,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    When,
+    prefetch_related_objects,
+)
 from django.db.models.functions import Left
 
 from evalsets.models import ChunkRevision, EvalSet, Question, User
 from judging import reading
-from judging.models import Assessor, Batch, BatchPair, Judgment
+from judging.models import Assessor, Batch, BatchPair, Judgment, Task
+from judging.near_copies import NearCopy, Text, near_copies
 from judging.services.claims import anything_open, queue
 
 # Pace is the median of so many of the assessor's latest judgments, and is not guessed from fewer than the first.
@@ -32,6 +43,8 @@ class DeskPair:
     question: Question
     text: ChunkRevision
     current: Judgment | None = None
+    # Texts for the same question that are nearly this one; those without a grade yet come before it.
+    near: Sequence[NearCopy] = ()
     # Names the act of this page, so that a double click or a resend is one judgment.
     key: uuid.UUID = field(default_factory=uuid.uuid4)
 
@@ -43,6 +56,11 @@ class DeskPair:
     def markdown(self) -> str:
         """The second view, or nothing where it would show no more than the text."""
         return reading.markdown(self.text.text) if reading.looks_like_markdown(self.text.text) else ""
+
+    @property
+    def nearest(self) -> NearCopy | None:
+        """The likest that is graded."""
+        return next((copy for copy in self.near if copy.grade is not None), None)
 
     @property
     def spans_json(self) -> str:
@@ -81,23 +99,57 @@ class NothingLeft:
     with_others: int
 
 
-def desk_pairs(pairs: Sequence[BatchPair], assessor: Assessor, *, fresh: bool = False) -> list[DeskPair]:
-    """The pairs with all that the desk shows of them, in the same order. `fresh`: the assessor has judged none."""
-    ids = [pair.pk for pair in pairs]
-    loaded = BatchPair.objects.select_related("question").in_bulk(ids)
+def waiting_tasks(*, batch: Batch, assessor: Assessor, count: int) -> list[Task]:
+    """The next tasks that the assessor holds, with their pairs and questions; none while nothing is handed out."""
+    if not batch.hands_out_pairs:
+        return []
+    return list(queue(batch=batch, assessor=assessor).select_related("pair__question")[:count])
+
+
+def texts_of(places: Collection[tuple[int, int]]) -> dict[tuple[int, int], ChunkRevision]:
+    """Texts by chunk and revision number."""
     wanted = Q()
-    for pair in loaded.values():
-        wanted |= Q(chunk=pair.chunk_id, number=pair.revision)
-    texts = (
-        ChunkRevision.objects.filter(wanted).select_related("chunk")
-        if loaded
-        else ChunkRevision.objects.none()
+    for chunk, number in places:
+        wanted |= Q(chunk=chunk, number=number)
+    texts = ChunkRevision.objects.filter(wanted) if places else ChunkRevision.objects.none()
+    return {(text.chunk_id, text.number): text for text in texts}
+
+
+def desk_pairs(
+    pairs: Sequence[BatchPair],
+    assessor: Assessor,
+    *,
+    wanted: Collection[int] | None = None,
+    texts: dict[tuple[int, int], ChunkRevision] | None = None,
+    fresh: bool = False,
+) -> list[DeskPair]:
+    """Those `wanted` of the pairs (`BatchPair.id`, all unless it is said) with all that the desk shows of them.
+
+    `pairs` are in the order in which they come, `texts` their texts where they are loaded already. `fresh`: the
+    assessor has judged none of them.
+    """
+    wanted = {pair.pk for pair in pairs} if wanted is None else wanted
+    if not wanted:
+        return []
+    prefetch_related_objects(pairs, "question")
+    if texts is None:
+        texts = texts_of({(pair.chunk_id, pair.revision) for pair in pairs})
+    mine = (
+        {} if fresh else {judged.pair_id: judged for judged in my_current(assessor).filter(pair__in=wanted)}
     )
-    by_chunk = {(text.chunk_id, text.number): text for text in texts}
-    mine = {} if fresh else {judged.pair_id: judged for judged in my_current(assessor).filter(pair__in=ids)}
+    shown = [(pair, texts[pair.chunk_id, pair.revision]) for pair in pairs]
+    near = near_copies(
+        [
+            (Text(pair.question_id, pair.chunk_id, text.pk, text.text_hash, pair.pk), text.text)
+            for pair, text in shown
+        ],
+        wanted=wanted,
+        assessor=assessor,
+    )
     return [
-        DeskPair(pair, pair.question, by_chunk[pair.chunk_id, pair.revision], mine.get(pair.pk))
-        for pair in (loaded[pk] for pk in ids)
+        DeskPair(pair, pair.question, text, mine.get(pair.pk), near.get(pair.pk, ()))
+        for pair, text in shown
+        if pair.pk in wanted
     ]
 
 
@@ -123,6 +175,11 @@ def with_opening(judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
     text = ChunkRevision.objects.filter(chunk=OuterRef("chunk"), number=OuterRef("revision"))
     opening = Case(When(~Q(title=""), then="title"), default=Left("text", OPENING), output_field=TextField())
     return judgments.annotate(opening=Subquery(text.values_list(opening)))
+
+
+def opening_of(text: ChunkRevision) -> str:
+    """What `with_opening` adds, of a text that is at hand."""
+    return text.title or text.text[:OPENING]
 
 
 def question_progress(

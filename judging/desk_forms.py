@@ -13,8 +13,9 @@ from judging.models import Judgment
 from judging.services.judgments import Verdict
 
 LATER = "later"
-# "grade:2", "skip:broken-text", "cannot-judge:other" or "later": each is one button of the desk.
-ACT = re.compile(r"(grade):(\d)|(skip|cannot-judge):([a-z-]+)|later")
+# "grade:2", "copy:17:2" (the grade that the assessor gave to chunk 17), "skip:broken-text", "cannot-judge:other" or
+# "later": each is one button of the desk.
+ACT = re.compile(r"\A(grade:\d|copy:\d{1,9}:\d|(skip|cannot-judge):[a-z-]+|later)\Z")
 MOST_NOTE = 10_000
 
 
@@ -57,12 +58,20 @@ class DeskForm(forms.Form):
     def verdict(self) -> Verdict:
         """What the act says of the pair; not for `later`, which says nothing of it."""
         kind, _, detail = self.cleaned_data["act"].partition(":")
-        is_grade = kind == Judgment.Kind.GRADE
+        copied_from, grade, reason = None, None, ""
+        if kind == "copy":
+            chunk, _, detail = detail.partition(":")
+            kind, copied_from = Judgment.Kind.GRADE, int(chunk)
+        if kind == Judgment.Kind.GRADE:
+            grade = int(detail)
+        else:
+            reason = detail
         return Verdict(
             kind=Judgment.Kind(kind),
-            grade=int(detail) if is_grade else None,
-            reason="" if is_grade else detail,
+            grade=grade,
+            reason=reason,
             note=self.cleaned_data["note"],
             spans=self.cleaned_data["spans"],
             facts=self.cleaned_data["facts"] or [],
+            copied_from=copied_from,
         )

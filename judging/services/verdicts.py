@@ -72,7 +72,8 @@ def give_verdict(
 ) -> VerdictGiven:
     """Write down the user's verdict on two chunks of one eval set, and bring the classes in step with it.
 
-    `Verdict.NONE` takes the standing verdict back. The same verdict again, or the same `key`, writes nothing.
+    `Verdict.NONE` takes the standing verdict back. The same verdict again writes nothing, and neither does the same
+    `key` with the same verdict: an act that was sent twice.
     Raises Refused, naming the chain of verdicts, where the chunks may not be one class (same), are one class already
     (newer, different), or where the newer one is the older one by other verdicts. BadInput for a chunk with itself,
     chunks of two eval sets, and chunks without text.
@@ -84,7 +85,9 @@ def give_verdict(
     if first.pk > second.pk:
         first, second, verdict = second, first, _TURNED.get(verdict, verdict)
     if key is not None and (sent := PairVerdict.objects.filter(idempotency_key=key).first()):
-        return VerdictGiven(sent, created=False)
+        if (sent.first_id, sent.second_id, sent.verdict) == (first.pk, second.pk, verdict):
+            return VerdictGiven(sent, created=False)
+        key = uuid.uuid4()  # another act, from a page that was gone back to
     standing = standing_verdict(first, second)
     if (standing.verdict if standing else Verdict.NONE) == verdict:
         return VerdictGiven(standing, created=False)

@@ -75,7 +75,7 @@ def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
             f"You are signed in as {request.user} now; this page belongs to somebody else. Nothing was saved."
         )
         return _refuse(request, batch, message, status=409)
-    pair = get_object_or_404(batch.pairs.select_related("batch"), pk=form.cleaned_data["pair"])
+    pair = get_object_or_404(batch.pairs, pk=form.cleaned_data["pair"])
     try:
         if form.is_later:
             put_off(pair=pair, by=request.user)
@@ -101,11 +101,12 @@ def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
         return redirect("judging:desk", evalset.slug, batch.pk)
     result = {"pair": pair.pk, "question": pair.question_id, "said": said}
     result["notice"] = bool(saved and (saved.extra or saved.overtaken))
+    # An act renews the leases, so that what is held needs no claim.
+    renewed = saved is None or saved.created
+    answer = _next(request, batch, assessor, renewed=renewed, saved=saved.judgment if saved else None)
     if saved:
-        result["line"] = _line(request, batch, saved.judgment)
-    return JsonResponse(
-        {"saved": result, **_next(request, batch, assessor, judged_question=pair.question_id)}
-    )
+        result["line"] = answer.pop("line")
+    return JsonResponse({"saved": result, **answer})
 
 
 @require_POST
@@ -132,11 +133,16 @@ def desk_highlight(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRes
 
 
 def _batch_for(request: AuthedRequest, evalset: EvalSet, pk: int) -> tuple[Batch, Assessor]:
-    batch = get_object_or_404(Batch.objects.select_related("evalset", "rubric"), evalset=evalset, pk=pk)
-    assessor = batch.assessors.select_related("evalset").filter(user=request.user).first()
-    if assessor is None:
+    """The batch and who the user is in it, by their seat."""
+    seats = Batch.assessors.through.objects.filter(
+        batch=pk, batch__evalset=evalset, assessor__user=request.user
+    )
+    seat = seats.select_related("batch__rubric", "assessor").first()
+    if seat is None:
+        batch = get_object_or_404(Batch, evalset=evalset, pk=pk)
         raise PermissionDenied(f"You are not an assessor of batch {batch}. A lead can add you.")
-    return batch, assessor
+    seat.batch.evalset = seat.assessor.evalset = evalset
+    return seat.batch, seat.assessor
 
 
 def _my_pairs(batch: Batch, assessor: Assessor) -> Any:
@@ -203,20 +209,35 @@ def _page(request: AuthedRequest, batch: Batch, assessor: Assessor, pair: BatchP
 
 
 def _next(
-    request: AuthedRequest, batch: Batch, assessor: Assessor, *, judged_question: int | None = None
+    request: AuthedRequest,
+    batch: Batch,
+    assessor: Assessor,
+    *,
+    renewed: bool = False,
+    saved: Judgment | None = None,
 ) -> dict[str, Any]:
-    """The pairs that come next, less those the browser has; or why nothing comes.
+    """The pairs that come next, less those the browser has; or why nothing comes. With the line of what was saved.
 
     The counts come with them where the browser does not know them or asks for them anew (`counts`): between two
     looks it counts its own acts by itself, so that a save does not have to count the batch.
     """
     has, known = _numbers(request, "have"), _numbers(request, "known")
-    tasks = claim_next(batch=batch, by=request.user, count=AHEAD)
-    fresh = [task.pair for task in tasks if task.pair_id not in has]
-    answer: dict[str, Any] = {"next": _rendered(request, batch, assessor, fresh, known)}
-    questions = {pair.question_id for pair in fresh} - known
+    tasks = desk_reads.waiting_tasks(batch=batch, assessor=assessor, count=AHEAD) if renewed else []
+    if len(tasks) < AHEAD:
+        tasks = claim_next(batch=batch, by=request.user, count=AHEAD)
+    pairs = [task.pair for task in tasks]
+    fresh = {pair.pk for pair in pairs} - has
+    # One look for all texts: of the pairs, since the new ones are compared with them, and of the judged one's line.
+    places = {(pair.chunk_id, pair.revision) for pair in pairs} if fresh else set()
+    texts = desk_reads.texts_of(places | ({(saved.chunk_id, saved.revision)} if saved else set()))
+    items = desk_reads.desk_pairs(pairs, assessor, wanted=fresh, texts=texts, fresh=True)
+    answer: dict[str, Any] = {"next": _rendered(request, batch, assessor, items, known)}
+    if saved:
+        saved.opening = desk_reads.opening_of(texts[saved.chunk_id, saved.revision])  # type: ignore[attr-defined]
+        answer["line"] = _lines(request, batch, [saved])
+    questions = {item.question.pk for item in items} - known
     if "counts" in request.POST:
-        questions |= {judged_question} if judged_question else set()
+        questions |= {saved.question_id} if saved else set()
         questions |= set(batch.pairs.filter(pk__in=has).values_list("question", flat=True))
         progress = desk_reads.batch_progress(batch=batch, assessor=assessor)
         answer["batch"] = {
@@ -225,8 +246,8 @@ def _next(
             "seconds_left": progress.seconds_left,
         }
         answer["held"] = list(queue(batch=batch, assessor=assessor).values_list("pair", flat=True))
-    places = desk_reads.question_progress(questions, batch=batch, assessor=assessor) if questions else {}
-    answer["questions"] = {pk: {"done": place.done, "total": place.total} for pk, place in places.items()}
+    counts = desk_reads.question_progress(questions, batch=batch, assessor=assessor) if questions else {}
+    answer["questions"] = {pk: {"done": place.done, "total": place.total} for pk, place in counts.items()}
     if not tasks:
         page = _page(request, batch, assessor, None)
         answer["end"] = render_to_string("judging/desk.html#end", page, request)
@@ -234,26 +255,24 @@ def _next(
 
 
 def _rendered(
-    request: AuthedRequest, batch: Batch, assessor: Assessor, pairs: Sequence[BatchPair], known: set[int]
+    request: AuthedRequest, batch: Batch, assessor: Assessor, items: Sequence[DeskPair], known: set[int]
 ) -> list[dict[str, Any]]:
     """Each pair as the desk shows it; what was given for a question comes with its first pair."""
-    items: list[DeskPair] = desk_reads.desk_pairs(pairs, assessor, fresh=True)
-    given = desk_reads.given_for({item.question.pk for item in items} - known, batch=batch, assessor=assessor)
+    new = {item.question.pk for item in items} - known
+    given = desk_reads.given_for(new, batch=batch, assessor=assessor) if new else {}
     base = {"evalset": batch.evalset, "batch": batch, "reasons": Judgment.Reason.choices}
     answer = []
     for item in items:
         entry: dict[str, Any] = {"pair": item.pair.pk, "question": item.question.pk}
         entry["html"] = render_to_string("judging/desk.html#pair", {**base, "item": item}, request)
         if item.question.pk in given:
-            lines = {**base, "given": given.pop(item.question.pk)}
-            entry["given"] = render_to_string("judging/desk.html#given_lines", lines, request)
+            entry["given"] = _lines(request, batch, given.pop(item.question.pk))
         answer.append(entry)
     return answer
 
 
-def _line(request: AuthedRequest, batch: Batch, judgment: Judgment) -> str:
-    judgment = desk_reads.with_opening(Judgment.objects.filter(pk=judgment.pk)).get()
-    context = {"evalset": batch.evalset, "batch": batch, "given": [judgment]}
+def _lines(request: AuthedRequest, batch: Batch, given: Sequence[Judgment]) -> str:
+    context = {"evalset": batch.evalset, "batch": batch, "given": given}
     return render_to_string("judging/desk.html#given_lines", context, request)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import NamedTuple
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_http_methods
@@ -16,17 +17,29 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.differences import Piece, difference
 from evalsets.errors import BadInput, Refused
-from evalsets.models import Chunk, ChunkRevision, EvalSet
+from evalsets.models import Chunk, EvalSet
+from judging.desk import texts_of
 from judging.models import Assessor, Batch, BatchPair, Judgment, PairVerdict
-from judging.services.verdicts import give_verdict, standing_verdict
-from judging.views.desk import _batch_for, _my_pairs
+from judging.near_copies import MOST_COMPARED, said_of
+from judging.services.verdicts import give_verdict
+from judging.views.desk import _batch_for, _my_pairs, _wants_json
 
 Verdict = PairVerdict.Verdict
 SHOWN = 10
+VERDICT = re.compile(r"(?P<said>same|first-newer|second-newer|different):(?P<other>\d{1,9})", re.ASCII)
+SAID = {
+    Verdict.SAME: "the same content",
+    Verdict.FIRST_NEWER: "the one on the desk is the newer version",
+    Verdict.SECOND_NEWER: "the one on the desk came before",
+    Verdict.DIFFERENT: "different content",
+}
 
 
 class Likeness(NamedTuple):
-    """A chunk that was read before, with how it differs from the one on the desk: what it lacks is new."""
+    """A chunk that was read before, with how the one on the desk differs from it.
+
+    `said` is the verdict on the two that holds, with the one on the desk as the first; or nothing.
+    """
 
     chunk: Chunk
     share: float
@@ -49,7 +62,7 @@ def desk_same(request: AuthedRequest, evalset: EvalSet, pk: int, pair_pk: int) -
         "evalset": evalset,
         "batch": batch,
         "pair": pair,
-        "text": ChunkRevision.objects.filter(chunk=pair.chunk, number=pair.revision).first(),
+        "text": texts_of({(pair.chunk_id, pair.revision)}).get((pair.chunk_id, pair.revision)),
         "read_before": read_before(assessor, pair),
     }
     response = render(request, "judging/desk_same.html", context)
@@ -58,19 +71,41 @@ def desk_same(request: AuthedRequest, evalset: EvalSet, pk: int, pair_pk: int) -
 
 
 def _say(request: AuthedRequest, batch: Batch, assessor: Assessor, pair: BatchPair) -> HttpResponse:
-    other = get_object_or_404(_graded(assessor, pair), chunk=request.POST.get("other") or 0).chunk
+    """Each button says "verdict:chunk"; the chunk on the desk is the first of the two."""
+    button, key = VERDICT.fullmatch(request.POST.get("verdict", "")), _key(request)
+    if button is None or key is None:
+        return _refuse(request, batch, pair, "That is no verdict. Choose one of the buttons.", status=400)
+    if request.POST.get("as_user", str(request.user.pk)) != str(request.user.pk):
+        message = f"You are signed in as {request.user} now; this page belongs to somebody else."
+        return _refuse(request, batch, pair, message, status=409)
+    chunk = get_object_or_404(_graded(assessor, pair).filter(chunk=int(button["other"]))[:1]).chunk
+    verdict = Verdict(button["said"])
     try:
-        verdict, key = Verdict(request.POST.get("verdict", "")), uuid.UUID(request.POST.get("key", ""))
         give_verdict(
-            first=pair.chunk, second=other, verdict=verdict, by=request.user, question=pair.question, key=key
+            first=pair.chunk, second=chunk, verdict=verdict, by=request.user, question=pair.question, key=key
         )
-    except ValueError:
-        messages.error(request, "That is no verdict. Choose one of the buttons.")
     except (BadInput, Refused) as refusal:
-        messages.error(request, str(refusal))
-    else:
-        messages.success(request, f"Saved: {verdict.label}.")
-        return redirect(f"{batch.desk_url}?pair={pair.pk}")
+        return _refuse(request, batch, pair, str(refusal), status=409)
+    message = f"Saved: {SAID[verdict]}."
+    if _wants_json(request):
+        return JsonResponse({"said": message})
+    messages.success(request, message)
+    return redirect(f"{batch.desk_url}?pair={pair.pk}")
+
+
+def _key(request: AuthedRequest) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(request.POST.get("key", ""))
+    except ValueError:
+        return None
+
+
+def _refuse(
+    request: AuthedRequest, batch: Batch, pair: BatchPair, message: str, *, status: int
+) -> HttpResponse:
+    if _wants_json(request):
+        return JsonResponse({"error": message}, status=status)
+    messages.error(request, message)
     return redirect("judging:desk-same", batch.evalset.slug, batch.pk, pair.pk)
 
 
@@ -87,39 +122,27 @@ def _graded(assessor: Assessor, pair: BatchPair) -> QuerySet[Judgment]:
 
 def read_before(assessor: Assessor, pair: BatchPair) -> list[Likeness]:
     """The chunks that the assessor graded for the question, the ones that share most words with this one first."""
-    here = _text(pair.chunk_id, pair.revision)
+    graded: dict[int, Judgment] = {}
+    for judgment in _graded(assessor, pair).order_by("-pk")[:MOST_COMPARED]:
+        graded.setdefault(judgment.chunk_id, judgment)
+    wanted = {(judgment.chunk_id, judgment.revision) for judgment in graded.values()}
+    texts = texts_of({(pair.chunk_id, pair.revision)} | wanted)
+    here = texts[pair.chunk_id, pair.revision].text
     words = set(here.casefold().split())
-    found: dict[int, Likeness] = {}
-    for judgment in _graded(assessor, pair).order_by("-judged_at"):
-        there = _text(judgment.chunk_id, judgment.revision)
-        shared, all_words = words & set(there.casefold().split()), words | set(there.casefold().split())
-        share = len(shared) / len(all_words) if all_words else 0.0
-        found.setdefault(
-            judgment.chunk_id, Likeness(judgment.chunk, share, [], "", judgment.grade, uuid.uuid4())
-        )
-    likest = sorted(found.values(), key=lambda item: -item.share)[:SHOWN]
+
+    def share(judgment: Judgment) -> float:
+        theirs = set(texts[judgment.chunk_id, judgment.revision].text.casefold().split())
+        return len(words & theirs) / len(words | theirs) if words | theirs else 0.0
+
+    likest = sorted(((share(judgment), judgment) for judgment in graded.values()), key=lambda item: -item[0])
     return [
-        item._replace(
-            pieces=difference(here, _text(item.chunk.pk, item.chunk.revision)),
-            said=_said(pair.chunk, item.chunk),
+        Likeness(
+            chunk=judgment.chunk,
+            share=shared,
+            pieces=difference(texts[judgment.chunk_id, judgment.revision].text, here),
+            said=said_of(pair.chunk, judgment.chunk),
+            grade=judgment.grade,
+            key=uuid.uuid4(),
         )
-        for item in likest
+        for shared, judgment in likest[:SHOWN]
     ]
-
-
-def _said(here: Chunk, there: Chunk) -> str:
-    """What a verdict says of the two already, as the page puts it."""
-    standing = standing_verdict(here, there)
-    if standing is None:
-        return ""
-    if standing.verdict in (Verdict.SAME, Verdict.DIFFERENT):
-        return standing.get_verdict_display()
-    newer = standing.first_id if standing.verdict == Verdict.FIRST_NEWER else standing.second_id
-    return "the one on the desk replaces it" if newer == here.pk else "it replaces the one on the desk"
-
-
-def _text(chunk: int, revision: int) -> str:
-    return (
-        ChunkRevision.objects.filter(chunk=chunk, number=revision).values_list("text", flat=True).first()
-        or ""
-    )

@@ -2,7 +2,8 @@
 // the same frame as the key, and saving goes on behind it.
 //
 //   outbox   acts that the server has not confirmed yet (desk_outbox.js)
-//   clock    active seconds on the pair: the page is visible, has the focus, and somebody moves
+//   clock    active seconds on the pair (desk_clock.js)
+//   near     a text that is nearly one graded before (desk_near.js), evidence (desk_evidence.js)
 //   desk     what is on screen, what lies ready, what was shown before
 //   tray     the outbox made visible, and warnings (desk_tray.js)
 //   keys     one table of keys, each pressing a visible control
@@ -17,31 +18,6 @@ const byId = (id) => document.getElementById(id);
 const say = (text) => {
   live.textContent = text;
 };
-// ------------------------------------------------------------------------------------------------------ the clock
-
-const clock = {
-  IDLE_AFTER: 60000,
-  seconds: 0,
-  lastSign: performance.now(),
-  lastTick: performance.now(),
-  restart() {
-    this.seconds = 0;
-    this.lastTick = performance.now();
-  },
-  tick() {
-    const now = performance.now();
-    const active = document.visibilityState === "visible" && document.hasFocus() && now - this.lastSign < this.IDLE_AFTER;
-    if (active) this.seconds += (now - this.lastTick) / 1000;
-    this.lastTick = now;
-    return active;
-  },
-  sign() {
-    this.lastSign = performance.now();
-  },
-};
-for (const name of ["keydown", "pointermove", "pointerdown", "wheel", "scroll", "touchstart"]) {
-  window.addEventListener(name, () => clock.sign(), { passive: true, capture: true });
-}
 
 // ------------------------------------------------------------------------------------------------------- the desk
 
@@ -51,6 +27,7 @@ const desk = {
   shownAt: 0,
   shown: [], // the same, what u goes back to
   judged: new Set(), // pairs judged on this page, so that an answer under way does not bring them again
+  grades: new Map(), // pair -> the grade given on this page, null where it was skipped or cannot be judged
   given: new Map(), // question -> <li> elements, the latest first
   places: new Map(), // question -> { done, total }
   batch: null,
@@ -60,6 +37,7 @@ const desk = {
 
   start() {
     const form = stage.querySelector("form.desk-pair");
+    for (const act of outbox.list()) if (act.pair && act.act !== "later") this.grades.set(act.pair, gradeOf(act.act));
     if (form) {
       this.current = entryOf(form);
       this.given.set(this.current.question, [...form.querySelectorAll("[data-given] > li")]);
@@ -84,27 +62,27 @@ const desk = {
     const fields = [...new FormData(form, button)].filter(([name]) => name !== "csrfmiddlewaretoken" && name !== "key");
     fields.push(["seconds", clock.seconds.toFixed(1)]);
     const entry = this.current;
-    const act = {
-      key: newKey(),
-      url: form.action,
-      pair: entry.pair,
-      question: entry.question,
-      act: button.value,
-      label: button.dataset.label,
-      text: form.querySelector("h1").textContent,
-      chosen: Date.now(),
-      fields,
-    };
+    const act = { ...actOf(form, button), url: form.action, pair: entry.pair, question: entry.question, act: button.value, fields };
     storage.remove(draftKey(entry.pair));
     if (act.act === "later") this.judged.delete(entry.pair);
     else {
       if (!("judged" in form.dataset)) this.count(entry, act.act);
       markChosen(form, button.value);
+      this.grades.set(entry.pair, gradeOf(button.value));
       this.judged.add(entry.pair);
       this.shown.push(entry);
     }
     outbox.add(act);
     this.advance();
+  },
+
+  // What the pair is to one that was read before: kept and sent like any act, while the pair stays on screen.
+  compare(form, button) {
+    for (const other of button.closest("[data-near]").querySelectorAll("[name=verdict]")) {
+      other.setAttribute("aria-pressed", String(other === button));
+    }
+    const fields = [["verdict", button.value], ["as_user", form.elements.as_user.value]];
+    outbox.add({ ...actOf(form, button), url: button.formAction, about: this.current.pair, fields });
   },
 
   // Between two looks at the true counts the page counts its own acts. A skip leaves the pair to others.
@@ -201,7 +179,7 @@ const desk = {
       const here = [this.current, ...this.ready].some((entry) => entry?.pair === item.pair);
       if (!here && !outbox.of(item.pair) && !this.judged.has(item.pair)) this.ready.push(entryOf(elements(item.html)[0]));
     }
-    const unsent = outbox.list().filter((act) => act.act !== "later" && !act.refused);
+    const unsent = outbox.list().filter((act) => act.pair && act.act !== "later" && !act.refused);
     for (const [question, place] of Object.entries(data.questions)) {
       const waiting = unsent.filter((act) => act.question === Number(question)).length;
       this.places.set(Number(question), { ...place, done: Math.min(place.total, place.done + waiting) });
@@ -253,6 +231,12 @@ const elements = (html) => {
   return [...holder.content.children];
 };
 const entryOf = (form) => ({ pair: Number(form.dataset.pair), question: Number(form.dataset.question), form });
+const actOf = (form, button) => ({
+  key: newKey(),
+  label: button.dataset.label || button.firstChild.textContent.trim(),
+  text: form.querySelector("h1").textContent,
+  chosen: Date.now(),
+});
 const draftKey = (pair) => `fairpool-draft:${root.dataset.user}:${pair}`;
 const duration = (seconds) =>
   seconds < 60 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
@@ -261,7 +245,7 @@ function markChosen(form, act) {
   form.dataset.judged = "";
   form.querySelector("[data-key=l]")?.remove();
   for (const button of form.querySelectorAll("button[name=act]")) {
-    if (button.classList.contains("desk-grade")) button.setAttribute("aria-pressed", String(button.value === act));
+    if (button.classList.contains("desk-grade")) button.setAttribute("aria-pressed", String(button.dataset.key === gradeOf(act)));
   }
   for (const [key, kind] of [["s", "skip:"], ["c", "cannot-judge:"]]) {
     form.querySelector(`[data-key=${key}]`).setAttribute("aria-pressed", String(act.startsWith(kind)));
@@ -293,6 +277,7 @@ function settle(entry, moved, focus = "text") {
     openNote(form, false);
   }
   showSpans(form);
+  const near = showNear(form);
   byId("highlight-form").elements.pair.value = entry.pair;
   clock.restart();
   const target = focus === "text" || focus === null ? form.querySelector(".desk-chunk") : form.querySelector(`[value="${focus}"]`);
@@ -300,7 +285,7 @@ function settle(entry, moved, focus = "text") {
   if (moved) {
     form.querySelector(".desk-chunk").scrollTop = 0;
     window.scrollTo(0, 0);
-    say(`Next: ${form.querySelector("h1").textContent}`);
+    say(`Next: ${form.querySelector("h1").textContent}${near ? ` ${near.querySelector("p").innerText}` : ""}`);
   }
 }
 
@@ -339,6 +324,7 @@ const keys = {
   n: press("[data-key=n]"),
   o: press("[data-key=o]"),
 };
+for (const key of "yavbx") keys[key] = press(`[data-near]:not([hidden]) [data-key=${key}]`);
 
 function onKey(event) {
   const field = event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
@@ -373,8 +359,10 @@ const outbox = new Outbox(
     if (answer.failed) return answer.failed;
     if (answer.refused) return { refused: answer.refused };
     outbox.acts.delete(act.key); // so that the counts of the answer are not raised by it once more
-    desk.saved(answer.data.saved);
-    desk.take(answer.data);
+    if (act.pair) {
+      desk.saved(answer.data.saved);
+      desk.take(answer.data);
+    } else say(answer.data.said);
     return "done";
   },
   () => queueMicrotask(paintTray),
@@ -384,7 +372,9 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.matches("form.desk-pair")) {
     event.preventDefault();
-    if (event.submitter?.value && desk.current?.form === form) desk.act(form, event.submitter);
+    if (!event.submitter?.value || desk.current?.form !== form) return;
+    if (event.submitter.name === "verdict") desk.compare(form, event.submitter);
+    else desk.act(form, event.submitter);
   } else if (form.id === "highlight-form") {
     event.preventDefault();
     const on = root.classList.toggle("highlight");

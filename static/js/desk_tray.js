@@ -57,7 +57,7 @@ function paintTray() {
 
 function trayLine(act) {
   const line = document.createElement("li");
-  line.dataset.unsent = act.pair;
+  line.dataset.unsent = act.pair || act.about;
   line.textContent = `${act.label} – ${act.text}`;
   if (act.refused) {
     const why = notice("mb-1 text-danger-emphasis", act.refused);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 import pytest
@@ -35,14 +36,14 @@ def address(batch, cid: str) -> str:
 
 
 def form(batch, other: str, verdict: str = "same") -> dict:
-    return {"verdict": verdict, "other": batch.evalset.chunks.get(external_id=other).pk, "key": uuid.uuid4()}
+    return {"verdict": f"{verdict}:{batch.evalset.chunks.get(external_id=other).pk}", "key": uuid.uuid4()}
 
 
 def test_what_was_read_before_comes_the_likest_first(batch, alice, client_for):
     response = client_for(alice).get(address(batch, "b"))
     page = response.content.decode()
     assert [(str(item.chunk), item.grade) for item in response.context["read_before"]] == [("a", 2), ("c", 0)]
-    assert "<del>30</del><ins>14</ins>" in page
+    assert "<del>14</del><ins>30</ins>" in page
     assert "secret" not in page
 
 
@@ -55,18 +56,38 @@ def test_a_verdict_from_the_desk_makes_a_class_and_goes_back(batch, alice, clien
     assert ChunkClass.objects.get().members.count() == 2
 
 
-@pytest.mark.parametrize(
-    ("verdict", "said"),
-    [
-        ("first-newer", "the one on the desk replaces it"),
-        ("second-newer", "it replaces the one on the desk"),
-        ("different", "different content"),
-    ],
-)
-def test_which_one_is_newer_reads_right_afterwards(batch, alice, client_for, verdict, said):
-    client_for(alice).post(address(batch, "b"), form(batch, "a", verdict))
+@pytest.mark.parametrize("verdict", ["same", "first-newer", "second-newer", "different"])
+def test_what_was_said_reads_right_afterwards(batch, alice, client_for, verdict):
+    client = client_for(alice)
+    client.post(address(batch, "b"), form(batch, "a", verdict))
     assessor = batch.assessors.get()
-    assert [item.said for item in read_before(assessor, pair_of(batch, "q1", "b"))] == [said, ""]
+    assert [item.said for item in read_before(assessor, pair_of(batch, "q1", "b"))] == [verdict, ""]
+    page = client.get(address(batch, "b")).content.decode()
+    pressed = re.findall(r'value="([a-z-]+):\d+"[^>]*aria-pressed="true"', page)
+    assert pressed == [verdict]
+
+
+def test_gone_back_to_the_page_another_verdict_replaces(batch, alice, client_for):
+    client = client_for(alice)
+    sent = form(batch, "a", "same")
+    for _ in range(2):
+        client.post(address(batch, "b"), sent)
+    assert PairVerdict.objects.count() == 1
+    client.post(address(batch, "b"), {**sent, "verdict": sent["verdict"].replace("same", "different")})
+    assert list(PairVerdict.objects.order_by("pk").values_list("verdict", flat=True)) == ["same", "different"]
+
+
+def test_a_verdict_in_json_says_what_became_of_it(batch, alice, client_for):
+    client, headers = client_for(alice), {"Accept": "application/json"}
+    answer = client.post(address(batch, "b"), form(batch, "a", "first-newer"), headers=headers)
+    assert answer.json() == {"said": "Saved: the one on the desk is the newer version."}
+    client.post(address(batch, "b"), form(batch, "c", "same"))
+    refused = client.post(address(batch, "c"), form(batch, "a", "same"), headers=headers)
+    assert (refused.status_code, "b replaces a" in refused.json()["error"]) == (409, True)
+    bad = client.post(address(batch, "b"), form(batch, "a", "none"), headers=headers)
+    assert (bad.status_code, bad.json()["error"][:18]) == (400, "That is no verdict")
+    other = {**form(batch, "a"), "as_user": "999999"}
+    assert client.post(address(batch, "b"), other, headers=headers).status_code == 409
 
 
 def test_a_refusal_names_the_chain(batch, alice, client_for):
@@ -80,7 +101,8 @@ def test_a_refusal_names_the_chain(batch, alice, client_for):
 def test_only_chunks_that_one_was_given_and_graded(batch, alice, bob, client_for):
     client = client_for(alice)
     assert client.post(address(batch, "b"), form(batch, "b")).status_code == 404
-    assert client.post(address(batch, "b"), {"verdict": "same", "key": uuid.uuid4()}).status_code == 404
+    nowhere = {"verdict": "same:999999999", "key": uuid.uuid4()}
+    assert client.post(address(batch, "b"), nowhere).status_code == 404
     assert client_for(bob).get(address(batch, "b")).status_code == 403
     page = client.post(address(batch, "b"), form(batch, "a", "maybe"), follow=True).content.decode()
     assert "That is no verdict" in page
