@@ -1,7 +1,8 @@
 """What the judgments of a pair settle to: its label. One statement computes it wherever a label is needed.
 
 A judgment counts when it is current (nothing replaced it), when it is about the chunk's text of today (its revision
-is the chunk's), and when a person or an imported file gave it. Then, the first that fits:
+is the chunk's), and when a person or an imported file gave it; a row that takes a decision back (a skip of source
+"adjudication") is none. Then, the first that fits:
 
 1. adjudicated: the latest adjudication decides, be it a grade or "cannot be judged";
 2. unanimous: all grades are one grade (a single grade is unanimous);
@@ -63,6 +64,7 @@ WITH judgment AS (
     WHERE j.evalset_id = %(evalset)s
       AND (%(questions)s::bigint[] IS NULL OR j.question_id = ANY(%(questions)s::bigint[]))
       AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+      AND (j.source <> 'adjudication' OR j.kind <> 'skip')
       AND (a.kind <> 'model' OR {NOT_SAID_BY_PEOPLE})
 ),
 pair AS (

@@ -33,6 +33,11 @@ urlpatterns: list[URLPattern] = [
     path("contested/", contested.contested_list, name="contested"),
     path("contested/next/", contested.settle_next, name="settle-next"),
     path("contested/<int:question_pk>/<int:chunk_pk>/", contested.settle, name="settle"),
+    path(
+        "contested/<int:question_pk>/<int:chunk_pk>/take-back/",
+        contested.settle_take_back,
+        name="settle-take-back",
+    ),
     path("duplicates/", duplicates.duplicate_list, name="duplicate-list"),
     path("duplicates/find/", duplicates.duplicate_find, name="duplicate-find"),
     path("duplicates/join-equal/", duplicates.duplicate_join_equal, name="duplicate-join-equal"),

@@ -77,6 +77,7 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "labels:contested": ("get", READER),
     "labels:settle-next": ("get", LEAD),
     "labels:settle": ("get", LEAD),
+    "labels:settle-take-back": ("post", LEAD),
     "labels:duplicate-list": ("get", LEAD),
     "labels:duplicate-find": ("post", LEAD),
     "labels:duplicate-join-equal": ("post", LEAD),

@@ -1,14 +1,18 @@
-"""Settling contested pairs: blind until decided, the decision overrides, the originals stay."""
+"""Adjudication: which pairs wait, blind until decided, the decision overrides, the originals stay, undo."""
 
+import re
 import uuid
 
 import pytest
 
 from evalsets.errors import BadInput
 from judging.models import Assessor, Judgment
-from judging.services.adjudication import adjudicate
-from labels.settling import contested_pairs, labels_of_question
+from judging.services.adjudication import adjudicate, standing_decisions, take_decision_back
+from labels.blind_reading import blind_pair
+from labels.settling import contested_pairs, labels_of_question, settled_counts, settled_pairs
+from labels.waiting import queue_counts, waiting_pairs, why_it_waits
 from tests.conftest import add_revision, make_chunks, make_questions
+from tests.labels.builders import judge
 
 
 @pytest.fixture
@@ -43,7 +47,7 @@ def test_a_decision_settles_the_pair_and_keeps_the_originals(
     response = client.post(
         page_of(*contested), {"decision": decision, "note": "Why.", "key": str(uuid.uuid4())}
     )
-    assert response["Location"] == "/e/handbook/contested/next/"
+    assert response["Location"] == f"/e/handbook/contested/next/?after={question.pk}-{chunk.pk}"
     assert labels_of_question(question)[chunk.pk].label == label
     assert contested_pairs(evalset) == []
     assert Judgment.objects.filter(source="desk").count() == 2
@@ -54,9 +58,9 @@ def test_who_said_what_is_shown_only_after_the_decision(contested, carol, client
     client = client_for(carol)
     before = client.get(page_of(*contested)).content.decode()
     assert "not about it" in before
-    assert "by alice" not in before
+    assert "alice" not in before.lower()
     client.post(page_of(*contested), {"decision": "1", "key": str(uuid.uuid4())})
-    assert "by alice" in client.get(page_of(*contested)).content.decode()
+    assert "by Alice" in client.get(page_of(*contested)).content.decode()
 
 
 def test_one_act_is_one_decision_and_a_later_one_replaces_it(contested, evalset, carol) -> None:
@@ -82,3 +86,221 @@ def test_a_decision_belongs_to_the_text_that_was_read(contested, evalset, carol)
     adjudicate(evalset=evalset, question=question, chunk=chunk, grade=1, by=carol, key=uuid.uuid4())
     add_revision(chunk, "Another text.")
     assert labels_of_question(question) == {}
+
+
+# Which pairs wait.
+
+
+@pytest.mark.parametrize(
+    ("policy", "tolerance", "grades", "because"),
+    [
+        ("majority", 0, [1], ""),
+        ("majority", 0, [2, 2], ""),
+        ("majority", 9, [1, 2], "no label: no grade has a majority; grades differ by 1"),
+        ("majority", 0, [0, 0, 1], "grades differ by 1, though they settle to 0 (majority)"),
+        ("majority", 1, [0, 0, 1], ""),
+        ("majority", 1, [0, 0, 2], "grades differ by 2, though they settle to 0 (majority)"),
+        ("median", 1, [1, 2], ""),
+        ("median", 1, [0, 3], "grades differ by 3, though they settle to 1 (median)"),
+        ("latest", 2, [0, 3], "grades differ by 3, though they settle to 3 (latest)"),
+        ("latest", 3, [0, 3], ""),
+        ("none", 3, [0, 1], "no label: differing grades settle to none; grades differ by 1"),
+        ("none", 0, [None, 2], ""),
+        ("none", 0, [None, None], ""),
+    ],
+)
+def test_a_pair_waits_for_want_of_a_label_or_beyond_the_tolerance(
+    evalset, policy, tolerance, grades, because
+) -> None:
+    evalset.settle_policy, evalset.adjudication_tolerance = policy, tolerance
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
+    for minute, grade in enumerate(grades):
+        judge(question, chunk, grade, by=f"file:{minute}", at=minute)
+    [pair] = settled_pairs(evalset)
+    assert why_it_waits(pair, evalset) == because
+    assert bool(waiting_pairs(evalset)) == bool(because)
+    assert queue_counts(evalset) == (int(bool(because)), int(set(grades) == {None}))
+
+
+def test_a_decided_pair_waits_no_more_however_far_apart(evalset, carol) -> None:
+    evalset.settle_policy = "median"
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
+    judge(question, chunk, 0, by="file:a")
+    judge(question, chunk, 3, by="file:b")
+    adjudicate(evalset=evalset, question=question, chunk=chunk, grade=1, by=carol, key=uuid.uuid4())
+    assert waiting_pairs(evalset) == []
+
+
+def test_the_queue_goes_on_after_a_pair_and_from_the_front_at_its_end(evalset, carol, client_for) -> None:
+    questions, chunks = make_questions(evalset, "q1", "q2"), make_chunks(evalset, "a", "b")
+    for question in questions:
+        for chunk in chunks:
+            judge(question, chunk, 0, by="file:a")
+            judge(question, chunk, 3, by="file:b")
+    order = [(pair.question_id, pair.chunk_id) for pair in waiting_pairs(evalset)]
+    client, seen, address = client_for(carol), [], "/e/handbook/contested/next/"
+    for _ in range(5):
+        page = client.get(address, follow=True)
+        seen.append((page.context["question"].pk, page.context["chunk"].pk))
+        address = page.context["next_address"]
+    assert seen == [*order, order[0]]
+    assert client.get("/e/handbook/contested/next/?after=x-y", follow=True).context["chunk"] == chunks[0]
+    assert [row[3] for row in client.get("/e/handbook/contested/").context["rows"]] == [
+        "no label: no grade has a majority; grades differ by 3"
+    ] * 4
+
+
+# Blind.
+
+
+def test_what_was_said_stands_by_grade_and_its_order_does_not_follow_who_came_first(
+    evalset, alice, bob
+) -> None:
+    [question] = make_questions(
+        evalset, "q1", facts=[{"id": "f1", "text": "30 days"}, {"id": 2, "text": "Free"}]
+    )
+    orders = set()
+    for number in range(12):
+        [chunk] = make_chunks(evalset, f"c{number}")
+        judge(question, chunk, 2, by=bob, at=1, facts=["f1"])
+        judge(question, chunk, 2, by=alice, at=2)
+        judge(question, chunk, None, by="file:old", kind="cannot-judge", reason="broken-text")
+        judge(question, chunk, 0, by="file:new", at=3, facts=["f1", "2"])
+        judge(question, chunk, 1, by="model:judge")
+        pair = blind_pair(question, chunk, chunk.revisions.get())
+        assert [(one.letter, one.judgment.grade) for one in pair.said] == [
+            ("A", 0),
+            ("B", 2),
+            ("C", 2),
+            ("D", None),
+        ]
+        orders.add(tuple(one.judgment.assessor.name for one in pair.said[1:3]))
+        ticked = dict(pair.facts)
+        assert ticked["Free"] == "A"
+        assert ticked["30 days"] in ("AB", "AC")
+    assert orders == {("alice", "bob"), ("bob", "alice")}
+
+
+def test_marked_evidence_stands_in_the_text_with_letters(evalset, alice, bob) -> None:
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1", text=False)
+    text = "Refunds <b>within</b> 30 days."
+    add_revision(chunk, text, number=1)
+    judge(question, chunk, 1, by=alice, spans=[{"start": 0, "end": 16, "text": text[0:16]}])
+    judge(question, chunk, 3, by=bob, spans=[{"start": 8, "end": 29, "text": text[8:29]}])
+    pair = blind_pair(question, chunk, chunk.revisions.get())
+    [passage] = pair.passages
+    assert passage.pieces == [
+        ("Refunds ", "A"),
+        ("<b>withi", "AB"),
+        ("n</b> 30 days", "B"),
+        (".", ""),
+    ]
+
+
+def test_a_long_text_opens_where_something_is_marked(evalset, alice) -> None:
+    [question], [chunk] = (
+        make_questions(evalset, "q1", text="Refunds?"),
+        make_chunks(evalset, "c1", text=False),
+    )
+    text = "Refunds. " + "x" * 50_000 + " Here it is." + "y" * 50_000
+    add_revision(chunk, text, number=1)
+    assert [passage.folded for passage in blind_pair(question, chunk, chunk.revisions.get()).passages] == [
+        False,
+        True,
+    ]
+    start = text.index("Here")
+    judge(question, chunk, 3, by=alice, spans=[{"start": start, "end": start + 11, "text": "Here it is."}])
+    passages = blind_pair(question, chunk, chunk.revisions.get()).passages
+    assert [passage.folded for passage in passages] == [False, False]
+    assert "".join(piece.text for passage in passages for piece in passage.pieces) == text
+
+
+def test_the_page_tells_nobody_before_the_decision(contested, evalset, carol, client_for) -> None:
+    page = client_for(carol).get(page_of(*contested)).content.decode()
+    assert not re.search("alice|bob", page, re.IGNORECASE)
+    assert "<mark>" not in page
+    assert "no label: no grade has a majority; grades differ by 3" in page
+
+
+# Undo.
+
+
+def test_a_decision_is_taken_back_and_the_pair_waits_again(contested, evalset, carol, client_for) -> None:
+    client, before = client_for(carol), settled_counts(evalset)
+    client.post(page_of(*contested), {"decision": "2", "key": str(uuid.uuid4())})
+    assert "Take it back" in client.get(page_of(*contested)).content.decode()
+    key = str(uuid.uuid4())
+    for _ in range(2):  # a double click is one act
+        response = client.post(f"{page_of(*contested)}take-back/", {"key": key})
+        assert response["Location"] == page_of(*contested)
+    assert settled_counts(evalset) == before
+    [pair] = waiting_pairs(evalset)
+    assert (pair.grades, pair.skips) == ([3, 0], 0)
+    assert "alice" not in client.get(page_of(*contested)).content.decode().lower()
+    assert [event.verb for event in evalset.events.order_by("pk")] == [
+        "pair-adjudicated",
+        "decision-taken-back",
+    ]
+    assert [(row.kind, row.grade) for row in Judgment.objects.filter(source="adjudication")] == [
+        ("grade", 2),
+        ("skip", None),
+    ]
+
+
+def test_what_was_never_decided_cannot_be_taken_back(contested, evalset, carol, client_for) -> None:
+    question, chunk = contested
+    with pytest.raises(BadInput, match="Nothing is decided for question q1, chunk c1"):
+        take_decision_back(evalset=evalset, question=question, chunk=chunk, by=carol, key=uuid.uuid4())
+    response = client_for(carol).post(
+        f"{page_of(*contested)}take-back/", {"key": str(uuid.uuid4())}, follow=True
+    )
+    assert "Nothing is decided" in response.content.decode()
+    assert not Judgment.objects.filter(source="adjudication").exists()
+
+
+def test_a_changed_decision_replaces_the_first_and_both_are_shown(
+    contested, evalset, carol, client_for
+) -> None:
+    question, chunk = contested
+    for grade, note in ((1, "first thought"), (3, "second thought")):
+        adjudicate(
+            evalset=evalset,
+            question=question,
+            chunk=chunk,
+            grade=grade,
+            by=carol,
+            key=uuid.uuid4(),
+            note=note,
+        )
+    assert [decision.grade for decision in standing_decisions(question, chunk)] == [3]
+    pair = blind_pair(question, chunk, chunk.revisions.get())
+    assert [decision.note for decision in pair.decisions] == ["second thought", "first thought"]
+    take_decision_back(evalset=evalset, question=question, chunk=chunk, by=carol, key=uuid.uuid4())
+    assert not blind_pair(question, chunk, chunk.revisions.get()).decided
+    adjudicate(evalset=evalset, question=question, chunk=chunk, grade=0, by=carol, key=uuid.uuid4())
+    assert labels_of_question(question)[chunk.pk].label == 0
+    assert [d.grade for d in blind_pair(question, chunk, chunk.revisions.get()).decisions] == [0]
+
+
+def test_decided_pairs_are_listed_with_who_and_why(contested, carol, victor, client_for) -> None:
+    client = client_for(carol)
+    assert "Nothing was decided yet" in client.get("/e/handbook/contested/?why=decided").content.decode()
+    client.post(page_of(*contested), {"decision": "2", "note": "The rule holds.", "key": str(uuid.uuid4())})
+    page = client_for(victor).get("/e/handbook/contested/?why=decided").content.decode()
+    assert "The rule holds." in page
+    assert ">Change</a>" not in page
+    client.post(f"{page_of(*contested)}take-back/", {"key": str(uuid.uuid4())})
+    assert "Nothing was decided yet" in client.get("/e/handbook/contested/?why=decided").content.decode()
+
+
+def test_one_goes_back_to_the_last_decision(contested, evalset, carol, client_for) -> None:
+    question, chunk = contested
+    [other] = make_chunks(evalset, "c2")
+    judge(question, other, 0, by="file:a")
+    judge(question, other, 3, by="file:b")
+    client = client_for(carol)
+    assert client.get(page_of(*contested)).context["last"] is None
+    client.post(page_of(*contested), {"decision": "2", "key": str(uuid.uuid4())})
+    page = client.get(page_of(question, other))
+    assert page.context["last"].chunk == chunk
+    assert f'href="{page_of(*contested)}" data-key="u"' in page.content.decode()
