@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 
 from evalsets.models import EvalSet, Member, User
 from judging.models import Assessor, Batch, BatchQuestion
+from judging.services.gold import Gold
 from pooling.models import Pool
+
+MOST_GOLD = 50
+MOST_GOLD_BYTES = 10 * 2**20
 
 
 def may_judge(evalset: EvalSet) -> QuerySet[User]:
@@ -62,6 +71,34 @@ class BatchForm(forms.Form):
         initial=0,
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
+    again = forms.BooleanField(
+        required=False,
+        label="Ask for second judgments too",
+        help_text="As large a share of the pairs that too few people have judged goes in, for the judgments they lack.",
+    )
+    gold = forms.ChoiceField(
+        label="Gold pairs",
+        required=False,
+        choices=[
+            ("", "none"),
+            ("decided", "pairs of these questions that a lead has decided"),
+            ("file", "known answers of a file"),
+        ],
+        widget=forms.RadioSelect,
+        help_text="Pairs with a known answer, mixed in to see how well each one grades. Every assessor meets all of "
+        "them, and cannot tell them from others. What is said of them changes no label.",
+    )
+    gold_percent = forms.FloatField(
+        label="Share of each one’s work that is gold, in per cent",
+        required=False,
+        initial=5,
+        widget=forms.NumberInput(attrs={"step": "any", "min": "0", "max": "50"}),
+    )
+    gold_file = forms.FileField(
+        label="File of known answers",
+        required=False,
+        help_text="One a line: question, chunk, grade; or any form of qrels. Those that are drawn become decisions.",
+    )
     due_on = forms.DateField(
         label="Due on", required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
@@ -88,22 +125,49 @@ class BatchForm(forms.Form):
         cleaned: dict[str, Any] = super().clean() or {}
         if not cleaned.get("overlap_percent"):
             cleaned["overlap"] = 1
+        if cleaned.get("gold"):
+            percent = cleaned.get("gold_percent")
+            if "gold_percent" in cleaned and (percent is None or not 0 < percent <= MOST_GOLD):
+                self.add_error("gold_percent", f"Say a share above 0 and at most {MOST_GOLD} per cent.")
+            if cleaned["gold"] == "file":
+                self._check_gold_file(cleaned.get("gold_file"))
         return cleaned
 
-    def settings(self) -> dict[str, Any]:
-        """The arguments of `make_batch`, without who acts."""
+    def _check_gold_file(self, upload: UploadedFile | None) -> None:
+        if upload is None:
+            self.add_error("gold_file", "Choose the file that has the known answers.")
+        elif (upload.size or 0) > MOST_GOLD_BYTES:
+            self.add_error("gold_file", f"Known answers are few: at most {MOST_GOLD_BYTES // 2**20} MiB.")
+
+    @contextmanager
+    def settings(self) -> Iterator[dict[str, Any]]:
+        """The arguments of `make_batch`, without who acts. An upload lies on the disk as long as they are in use."""
         settings = {**self.cleaned_data, "assessors": list(self.cleaned_data["assessors"])}
         settings["overlap_share"] = settings.pop("overlap_percent") / 100
         settings["sharing"] = Batch.Sharing(settings["sharing"])
-        return settings
+        source, percent, upload = (settings.pop(name) for name in ("gold", "gold_percent", "gold_file"))
+        with NamedTemporaryFile() as file:
+            settings["gold"] = Gold(share=percent / 100) if source else None
+            if source == "file":
+                for block in upload.chunks():
+                    file.write(block)
+                file.flush()
+                settings["gold"] = Gold(share=percent / 100, file=Path(file.name), file_name=upload.name)
+            yield settings
 
 
 class ExtendForm(forms.Form):
-    """More assessors, another due date."""
+    """More assessors, more pairs, another due date."""
 
     assessors = PeopleField(label="Add assessors", queryset=User.objects.none(), required=False)
     due_on = forms.DateField(
         label="Due on", required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    )
+
+    more_pairs = forms.BooleanField(
+        label="Take in what is new in the pool’s remainder",
+        required=False,
+        help_text="Pairs that nobody has judged and no open batch has, with the same share of overlap.",
     )
 
     def __init__(self, *args: Any, batch: Batch, **kwargs: Any) -> None:

@@ -25,8 +25,7 @@ from django.utils import timezone
 
 from judging.desk import with_opening
 from judging.models import Assessor, Batch, BatchPair, BatchQuestion, Judgment, Task
-from judging.services.pools import measure_pool, seconds_per_judgment
-from pooling.models import Pool
+from judging.services.pools import seconds_per_judgment
 
 # Pace is counted over so many minutes back: long enough to be steady, short enough to be now. From judgments of a
 # shorter span than the least, nothing is foretold.
@@ -117,30 +116,17 @@ class AssessorRow:
         return self.last_at is not None or self.held > 0
 
     @property
+    def gold_exact_rate(self) -> float | None:
+        return self.gold_exact / self.gold if self.gold else None
+
+    @property
+    def gold_near_rate(self) -> float | None:
+        return self.gold_near / self.gold if self.gold else None
+
+    @property
     def held_seconds(self) -> float | None:
         """How long what they hold takes at their own pace; None where they hold nothing, or nothing was timed."""
         return self.held * self.median_seconds if self.held and self.median_seconds else None
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a batch of a pool would cost."""
-
-    pairs: int
-    questions: int
-    waiting_for_text: int
-    queued: int
-    # Pairs whose chunk is in a class that is judged for the question: what leaving copies out saves, or has saved.
-    copies: int
-    judgments: int
-    seconds: float
-    people: int
-    seconds_per_judgment: float
-    timed_judgments: int
-
-    @property
-    def seconds_each(self) -> float:
-        return self.seconds / max(1, self.people)
 
 
 @dataclass(frozen=True)
@@ -151,32 +137,6 @@ class GradeCount:
     name: str
     count: int
     share: float = field(default=0.0)
-
-
-def batch_cost(
-    *, pool: Pool, overlap: int, overlap_share: float, people: int, without_copies: bool = False
-) -> Cost:
-    """The remainder of the pool as it stands, and the hours that judging it takes."""
-    numbers = measure_pool(pool)
-    copies = numbers.totals.in_judged_class
-    pairs = numbers.totals.remainder - (copies if without_copies else 0)
-    judgments = pairs + round(overlap_share * pairs) * (overlap - 1)
-    return Cost(
-        pairs=pairs,
-        questions=sum(
-            1
-            for question in numbers.questions
-            if question.counts.remainder > (question.counts.in_judged_class if without_copies else 0)
-        ),
-        waiting_for_text=numbers.totals.waiting_for_text,
-        queued=numbers.totals.queued,
-        copies=copies,
-        judgments=judgments,
-        seconds=judgments * numbers.seconds_per_judgment,
-        people=people,
-        seconds_per_judgment=numbers.seconds_per_judgment,
-        timed_judgments=numbers.timed_judgments,
-    )
 
 
 def batch_judgments(batch: Batch) -> QuerySet[Judgment]:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import datetime
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from evalsets.models import EvalSet
-from judging.batch_reads import COUNTS, PACE_MINUTES
-from judging.models import Assessor, Batch, BatchPair, Judgment, Task
+from judging.batch_reads import COUNTS, PACE_MINUTES, batch_judgments, live_tasks
+from judging.models import Assessor, Batch, BatchPair, BatchQuestion, Judgment, Task
 
 # Fast is said of at least so many timed judgments, of the latest so many.
 FAST_FROM, FAST_OF = 20, 100
@@ -50,10 +51,9 @@ class Waiting:
 
 def waiting(batch: Batch) -> list[Waiting]:
     """Open pairs of questions that nobody is at now, by whom they wait for: whoever comes first, then by name."""
-    at_work = Task.objects.filter(pair__batch=batch, leased_until__gt=Now()).values("pair__batch_question")
+    at_work = live_tasks(batch).values("pair__batch_question")
     counts = (
-        BatchPair.objects.ordinary()
-        .filter(batch=batch, filled_at__isnull=True)
+        _open_pairs(batch)
         .exclude(batch_question__in=at_work)
         .order_by()
         .values("batch_question__assigned_to")
@@ -67,6 +67,53 @@ def waiting(batch: Batch) -> list[Waiting]:
         for row in counts
     ]
     return sorted(found, key=lambda row: row.assessor.name if row.assessor else "")
+
+
+@dataclass(frozen=True)
+class Handover:
+    """What a reassignment, or taking somebody out, would move: open pairs, and those among them that people hold now,
+    by name; and the judgments that stay."""
+
+    questions: int
+    open_pairs: int
+    judgments: int
+    held: list[tuple[Assessor, int]]
+
+    @property
+    def goes_back(self) -> int:
+        return sum(count for _assessor, count in self.held)
+
+
+def handover_of_questions(batch: Batch, questions: Sequence[BatchQuestion], to: Assessor | None) -> Handover:
+    """Giving these questions to an assessor, or to whoever comes."""
+    tasks = live_tasks(batch).filter(pair__batch_question__in=questions)
+    return Handover(
+        questions=len(questions),
+        open_pairs=_open_pairs(batch).filter(batch_question__in=questions).count(),
+        judgments=batch_judgments(batch).filter(pair__batch_question__in=questions).count(),
+        held=_by_holder(tasks.exclude(assessor=to) if to else tasks),
+    )
+
+
+def handover_of_assessor(batch: Batch, assessor: Assessor) -> Handover:
+    """Taking an assessor out of the batch. `questions` are those that were assigned to them and are not done."""
+    theirs = _open_pairs(batch).filter(batch_question__assigned_to=assessor)
+    return Handover(
+        questions=theirs.order_by().values("batch_question").distinct().count(),
+        open_pairs=theirs.count(),
+        judgments=batch_judgments(batch).filter(assessor=assessor).count(),
+        held=_by_holder(live_tasks(batch).filter(assessor=assessor)),
+    )
+
+
+def _open_pairs(batch: Batch) -> QuerySet[BatchPair]:
+    return BatchPair.objects.ordinary().filter(batch=batch, filled_at__isnull=True)
+
+
+def _by_holder(tasks: QuerySet[Task]) -> list[tuple[Assessor, int]]:
+    counts = dict(tasks.order_by().values_list("assessor").annotate(n=Count("pk")))
+    people = Assessor.objects.filter(pk__in=counts).select_related("user").order_by("name")
+    return [(assessor, counts[assessor.pk]) for assessor in people]
 
 
 # Open pairs of which every assessor of the batch has said something: here, or in an earlier batch on the same text.
@@ -117,15 +164,15 @@ _SPEED = """
 class FastHint:
     """That an assessor grades much faster than the others, and than people read. A hint to look, not a verdict."""
 
-    assessor_id: int
+    assessor: Assessor
     judgments: int
     seconds: float
     others_seconds: float | None
     characters_a_second: float
 
 
-def fast_hints(batch: Batch) -> dict[int, FastHint]:
-    """Who grades suspiciously fast, by `Assessor.id`.
+def fast_hints(batch: Batch) -> list[FastHint]:
+    """Who grades suspiciously fast, by name.
 
     Of their latest 100 grades at the desk (at least 20 timed ones), the median takes under a third of the median of
     the others' medians, and the median text goes by at more than 80 characters a second. Where nobody else has 20,
@@ -134,13 +181,14 @@ def fast_hints(batch: Batch) -> dict[int, FastHint]:
     with connection.cursor() as cursor:
         cursor.execute(_SPEED, {"batch": batch.pk, "latest": FAST_OF, "least": FAST_FROM})
         rows = cursor.fetchall()
-    hints = {}
+    found = {}
     for assessor_id, judgments, seconds, speed in rows:
         others = [row[2] for row in rows if row[0] != assessor_id]
         usual = statistics.median(others) if others else None
         if speed > FAST_CHARACTERS and (usual is None or seconds < usual * FAST_SHARE):
-            hints[assessor_id] = FastHint(assessor_id, judgments, seconds, usual, speed)
-    return hints
+            found[assessor_id] = (judgments, seconds, usual, speed)
+    people = Assessor.objects.filter(pk__in=found).select_related("user").order_by("name")
+    return [FastHint(assessor, *found[assessor.pk]) for assessor in people]
 
 
 @dataclass(frozen=True)
@@ -215,7 +263,6 @@ class RoomSummary:
 
 
 def room_summary(evalset: EvalSet) -> RoomSummary:
-    today = timezone.localdate()
     batches = list(Batch.objects.open().filter(evalset=evalset))
     ids = [batch.pk for batch in batches]
     pairs = BatchPair.objects.ordinary().filter(batch__in=ids)
@@ -228,7 +275,7 @@ def room_summary(evalset: EvalSet) -> RoomSummary:
     return RoomSummary(
         open=sum(batch.hands_out_pairs for batch in batches),
         paused=sum(not batch.hands_out_pairs for batch in batches),
-        overdue=sum(batch.due_on is not None and batch.due_on < today for batch in batches),
+        overdue=sum(batch.is_past_due for batch in batches),
         wanted=wanted,
         left=wanted - made["all"],
         lately=made["lately"],

@@ -15,6 +15,7 @@ from django.db import models
 from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Now
 from django.urls import reverse
+from django.utils import timezone
 
 from evalsets.models import Chunk, EvalSet, ImportedFile, Member, Question, User
 from pooling.models import Pool
@@ -176,6 +177,11 @@ class Batch(models.Model):
     def hands_out_pairs(self) -> bool:
         """Whether assessors get work from it now."""
         return self.paused_at is None and self.cancelled_at is None
+
+    @property
+    def is_past_due(self) -> bool:
+        """Whether its due date is over; a batch that is done is not late for all that."""
+        return self.due_on is not None and self.due_on < timezone.localdate()
 
 
 class BatchQuestion(models.Model):

@@ -98,8 +98,9 @@ class Tally:
 
     def __init__(self, run_count: int) -> None:
         self._runs = run_count
-        self._by_question: list[npt.NDArray[np.int64]] = []
-        self._question_ids: list[npt.NDArray[np.int64]] = []
+        # Begun with none, so that a pool without questions has numbers too.
+        self._by_question = [np.zeros((0, len(PARTS) + 1), dtype=np.int64)]
+        self._question_ids = [np.zeros(0, dtype=np.int64)]
         self._by_run = np.zeros((5, run_count), dtype=np.int64)
         self._overlap = np.zeros((run_count, run_count), dtype=np.int64)
 

@@ -25,6 +25,7 @@ urlpatterns: list[URLPattern] = [
     path("batches/<int:pk>/cancel/", batches.batch_cancel, name="batch-cancel"),
     path("batches/<int:pk>/extend/", batches.batch_extend, name="batch-extend"),
     path("batches/<int:pk>/reassign/", batches.batch_reassign, name="batch-reassign"),
+    path("batches/<int:pk>/assessors/<int:assessor_pk>/remove/", batches.batch_remove, name="batch-remove"),
     path("batches/<int:pk>/desk/", desk.desk, name="desk"),
     path("batches/<int:pk>/desk/next/", desk.desk_next, name="desk-next"),
     path("batches/<int:pk>/desk/save/", desk.desk_save, name="desk-save"),

@@ -29,7 +29,7 @@ def question_slices(question_ids: QuestionIds, runs: Sequence[RunToDepth]) -> It
     The cost of a pool in memory is that of one slice, about 300 MB at most.
     """
     per_question = sum(k for _, k in runs)
-    size = max(1, min(MAX_QUESTIONS, MAX_RETURNS // per_question))
+    size = max(1, min(MAX_QUESTIONS, MAX_RETURNS // max(1, per_question)))
     for start in range(0, len(question_ids), size):
         yield question_ids[start : start + size]
 

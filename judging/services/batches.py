@@ -65,7 +65,14 @@ def make_batch(
         pairs = pairs_to_judge(pool=pool, without_copies=without_copies)
     rows = with_overlap(list(pairs), overlap=overlap, share=overlap_share, seed=seed)
     if again:
-        rows += judged_too_seldom(pool=pool, wanted=overlap, share=overlap_share, assessors=people, seed=seed)
+        rows += judged_too_seldom(
+            pool=pool,
+            wanted=overlap,
+            share=overlap_share,
+            assessors=[person.pk for person in people],
+            people=len(people),
+            seed=seed,
+        )
     if not rows:
         raise BadInput(
             f"Nothing is left to judge in the pool {pool}: every pair is judged, queued in an open batch, "

@@ -139,7 +139,8 @@ def draw_gold(
         answers = decided_answers(evalset=evalset, questions=questions)
     else:
         answers = answers_of_file(evalset=evalset, gold=gold, questions=questions)
-    fresh = _not_read_by_all(evalset, answers, people)
+    ids = [person.pk for person in people]
+    fresh = not_read_by_all(evalset, answers, assessors=ids, people=len(ids))
     if not fresh:
         raise BadInput(_why_nothing(gold, len(answers)))
     random.Random(f"gold {seed}").shuffle(fresh)  # noqa: S311 (a draw, no secret)
@@ -157,16 +158,17 @@ def gold_count(share: float, judgments: int, people: int) -> int:
     return max(1, round(share / (1 - share) * judgments / max(1, people)))
 
 
-def _not_read_by_all(
-    evalset: EvalSet, answers: Sequence[KnownAnswer], people: Sequence[Assessor]
+def not_read_by_all(
+    evalset: EvalSet, answers: Sequence[KnownAnswer], *, assessors: Sequence[int], people: int
 ) -> list[KnownAnswer]:
+    """The answers that somebody of so many `people` can still be checked with, by ID. `assessors`: the `Assessor.id`
+    of those of them who may have judged before."""
     columns = [[answer[place] for answer in answers] for place in range(3)]
     values = dict(zip(("questions", "chunks", "revisions"), columns, strict=True))
-    assessors = [person.pk for person in people]
     with connection.cursor() as cursor:
-        cursor.execute(_READ_BEFORE, {**values, "evalset": evalset.pk, "assessors": assessors})
+        cursor.execute(_READ_BEFORE, {**values, "evalset": evalset.pk, "assessors": list(assessors)})
         readers = {(question, chunk): count for question, chunk, count in cursor.fetchall()}
-    return sorted(answer for answer in answers if readers.get(answer[:2], 0) < len(people))
+    return sorted(answer for answer in answers if readers.get(answer[:2], 0) < people)
 
 
 def _why_nothing(gold: Gold, known: int) -> str:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from django.db import connection, transaction
 
 from evalsets.models import ChunkRevision, Question
-from judging.models import Assessor
 from judging.pair_states import read_pair_states
 from judging.services.batch_pairs import BatchRow, PairToJudge
 from pooling.formats.verdicts import REMAINDER_KEYS
@@ -111,18 +110,19 @@ _GRADED_BY = """
         SELECT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id) AS replaced
     ) known
     GROUP BY pair.n
-    HAVING count(*) FILTER (WHERE j.source = 'adjudication') = 0
+    HAVING count(*) FILTER (WHERE j.source = 'adjudication' AND j.kind <> 'skip' AND NOT replaced) = 0
     ORDER BY pair.n
 """
 
 
 def judged_too_seldom(
-    *, pool: Pool, wanted: int, share: float, assessors: Sequence[Assessor], seed: int
+    *, pool: Pool, wanted: int, share: float, assessors: Sequence[int], people: int, seed: int
 ) -> list[BatchRow]:
     """`share` (0 to 1) of the pool's judged pairs that fewer than `wanted` have graded, drawn by the seed.
 
-    Each wants as many judgments as it lacks, or as these assessors can give: nobody judges a pair twice. Pairs that a
-    lead has decided, and pairs queued in an open batch, are left out.
+    Each wants as many judgments as it lacks, or as these people can give: nobody judges a pair twice. There are so many
+    `people`, and `assessors` are the `Assessor.id` of those who may have judged before. Pairs that a lead has decided,
+    and pairs queued in an open batch, are left out.
     """
     found: list[BatchRow] = []
     slices = zip(pool_remainder(pool, wanted=wanted), pool_remainder(pool), strict=True)
@@ -136,7 +136,7 @@ def judged_too_seldom(
         )
         values = {
             "evalset": pool.evalset_id,
-            "assessors": [assessor.pk for assessor in assessors],
+            "assessors": list(assessors),
             "questions": questions,
             "chunks": chunks,
             "revisions": revisions,
@@ -144,7 +144,7 @@ def judged_too_seldom(
         with connection.cursor() as cursor:
             cursor.execute(_GRADED_BY, values)
             for n, graded, readers in cursor.fetchall():
-                lacking = min(wanted - graded, len(assessors) - readers)
+                lacking = min(wanted - graded, people - readers)
                 if lacking > 0:
                     found.append(BatchRow(questions[n - 1], chunks[n - 1], revisions[n - 1], lacking))
     drawn = random.Random(f"again {seed}").sample(range(len(found)), round(share * len(found)))  # noqa: S311 (a draw)

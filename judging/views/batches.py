@@ -17,11 +17,15 @@ from evalsets.errors import BadInput, Refused
 from evalsets.listing import page_of
 from evalsets.models import EvalSet, Member
 from judging import batch_reads, batch_room
-from judging.batch_forms import BatchForm, ExtendForm, ReassignForm
+from judging.batch_cost import Cost, Plan, batch_cost
+from judging.batch_forms import MOST_GOLD, BatchForm, ExtendForm, ReassignForm
 from judging.desk import my_open_batches
 from judging.models import Batch
 from judging.reading import markdown
 from judging.services import batches as services
+
+# So many of the latest skips, and of the other lists of judgments, are shown.
+LATEST = 50
 
 
 @require_GET
@@ -44,6 +48,7 @@ def batch_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "state": state,
         "states": Batch.STATES,
         "has_pools": evalset.pools.exists(),
+        "summary": batch_room.room_summary(evalset),
     }
     return render(request, "judging/batch_list.html", context)
 
@@ -57,10 +62,11 @@ def batch_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         context = {"evalset": evalset, "form": form, "cost": _cost(form, request.GET, evalset)}
         template = "judging/batch_new.html#cost" if request.htmx else "judging/batch_new.html"
         return render(request, template, context)
-    form = BatchForm(request.POST, evalset=evalset)
+    form = BatchForm(request.POST, request.FILES, evalset=evalset)
     if form.is_valid():
         try:
-            batch = services.make_batch(by=request.user, **form.settings())
+            with form.settings() as settings:
+                batch = services.make_batch(by=request.user, **settings)
         except BadInput as error:
             form.add_error(None, str(error))
         else:
@@ -82,7 +88,7 @@ def _form_from_address(address: QueryDict, evalset: EvalSet) -> BatchForm:
     return BatchForm(initial=initial, evalset=evalset)
 
 
-def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> batch_reads.Cost | None:
+def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> Cost | None:
     """The cost of what the fields say so far, as far as they can be read."""
     asked = str(said.get("pool") or form.initial.get("pool") or "")
     pool = evalset.pools.filter(pk=asked).first() if asked.isdecimal() else None
@@ -90,14 +96,19 @@ def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> batch_reads.Cos
         return None
     share = _number(said.get("overlap_percent"), 0.0, most=100.0) / 100
     overlap = int(_number(said.get("overlap"), 2.0, most=50.0)) if share else 1
-    people = len(set(said.getlist("assessors")))
-    return batch_reads.batch_cost(
+    people = {int(user) for user in said.getlist("assessors") if user.isdecimal()}
+    plan = Plan(
         pool=pool,
+        people=len(people),
+        assessors=list(evalset.assessors.filter(user__in=people).values_list("pk", flat=True)),
         overlap=max(1, overlap),
         overlap_share=share,
-        people=people,
         without_copies="without_copies" in said,
+        again="again" in said,
+        gold=said.get("gold", ""),
+        gold_share=_number(said.get("gold_percent"), 5.0, most=MOST_GOLD) / 100,
     )
+    return batch_cost(plan)
 
 
 def _number(text: str | None, otherwise: float, *, most: float) -> float:
@@ -114,14 +125,23 @@ def batch_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
     batch = get_object_or_404(
         Batch.objects.select_related("pool", "rubric", "evalset"), evalset=evalset, pk=pk
     )
+    figures = batch_reads.batch_figures(batch)
     live = {
         "evalset": evalset,
         "batch": batch,
-        "figures": batch_reads.batch_figures(batch),
+        "figures": figures,
+        "is_at_work": figures.left > 0 and batch.cancelled_at is None,
         "assessors": batch_reads.assessor_rows(batch),
-        "grades": batch_reads.grade_counts(batch),
-        "skips": batch_reads.open_skips(batch)[:50],
+        "hints": batch_room.fast_hints(batch),
+        "waiting": batch_room.waiting(batch),
         "stuck": batch_room.stuck_pairs(batch),
+        "timeline": batch_room.timeline(batch),
+        "grades": batch_reads.grade_counts(batch),
+        "misses": batch_reads.gold_misses(batch)[:LATEST],
+        "reasons": batch_reads.reason_counts(batch),
+        "skips": batch_reads.open_skips(batch)[:LATEST],
+        "cannot": batch_reads.cannot_judge_rows(batch)[:LATEST],
+        "latest": LATEST,
     }
     if request.htmx:
         return render(request, "judging/batch_detail.html#live", live)
@@ -189,25 +209,61 @@ def batch_extend(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
         form = ExtendForm(request.POST, batch=batch)
         if not form.is_valid():
             raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
-        people = list(form.cleaned_data["assessors"])
-        services.extend_batch(
-            batch=batch, by=request.user, assessors=people, due_on=form.cleaned_data["due_on"]
+        more = services.extend_batch(
+            batch=batch,
+            by=request.user,
+            assessors=list(form.cleaned_data["assessors"]),
+            due_on=form.cleaned_data["due_on"],
+            more_pairs=form.cleaned_data["more_pairs"],
         )
-        return f"{batch} is extended."
+        return f"{batch} is extended." + (f" {more:,} pairs came in." if more else "")
 
     return _act(request, evalset, pk, act)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @access.lead
 def batch_reassign(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """GET says what giving the chosen questions to somebody would move; POST does it."""
+    batch = get_object_or_404(Batch.objects.select_related("evalset"), evalset=evalset, pk=pk)
+    form = ReassignForm(request.POST if request.method == "POST" else request.GET, batch=batch)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect(batch)
+    questions, to = list(form.cleaned_data["questions"]), form.cleaned_data["to"]
+    if request.method != "POST":
+        numbers = batch_room.handover_of_questions(batch, questions, to)
+        context = {"evalset": evalset, "batch": batch, "numbers": numbers, "questions": questions, "to": to}
+        return render(request, "judging/batch_reassign.html", context)
+
     def act(batch: Batch) -> str:
-        form = ReassignForm(request.POST, batch=batch)
-        if not form.is_valid():
-            raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
-        questions, to = list(form.cleaned_data["questions"]), form.cleaned_data["to"]
         back = services.reassign_questions(batch=batch, by=request.user, to=to, questions=questions)
         whom = str(to.user) if to else "whoever comes"
         return f"{len(questions)} questions went to {whom}; {back} pairs that others held went back."
+
+    return _act(request, evalset, pk, act)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@access.lead
+def batch_remove(request: AuthedRequest, evalset: EvalSet, pk: int, assessor_pk: int) -> HttpResponse:
+    """GET says what taking an assessor out of the batch would move; POST does it."""
+    batch = get_object_or_404(Batch.objects.select_related("evalset"), evalset=evalset, pk=pk)
+    assessor = get_object_or_404(batch.assessors.select_related("user"), pk=assessor_pk)
+    if request.method != "POST":
+        numbers = batch_room.handover_of_assessor(batch, assessor)
+        others = batch.assessors.exclude(pk=assessor.pk).select_related("user").order_by("name")
+        context = {
+            "evalset": evalset,
+            "batch": batch,
+            "assessor": assessor,
+            "numbers": numbers,
+            "others": others,
+        }
+        return render(request, "judging/batch_remove.html", context)
+
+    def act(batch: Batch) -> str:
+        back = services.remove_assessor(batch=batch, by=request.user, assessor=assessor)
+        return f"{assessor.user} is out of {batch}; {back} pairs went back. Their judgments stay."
 
     return _act(request, evalset, pk, act)

@@ -449,7 +449,7 @@ def test_the_pages_of_a_batch_answer_whole_and_live(busy_batch, carol, victor, c
         assert ("Cancel the batch" in html) == (user == carol)
     live = client_for(carol).get(address(busy_batch), headers={"HX-Request": "true"}).content.decode()
     assert live.strip().startswith('<div id="live"')
-    assert "every 5s" in live
+    assert "every 10s" in live
 
 
 def test_acts_from_the_page(busy_batch, evalset, carol, alice, bob, client_for):
@@ -473,7 +473,7 @@ def test_acts_from_the_page(busy_batch, evalset, carol, alice, bob, client_for):
 
 
 @pytest.mark.parametrize(
-    "name", ["batch-pause", "batch-resume", "batch-cancel", "batch-extend", "batch-reassign"]
+    "name", ["batch-pause", "batch-resume", "batch-cancel", "batch-extend"]
 )
 def test_acts_are_for_leads_and_posts(busy_batch, carol, alice, victor, mallory, client_for, name):
     url = address(busy_batch, name)
@@ -502,6 +502,7 @@ def test_the_command_makes_a_batch(real_pool, evalset, alice, bob):
         "questions": 2,
         "pairs": 4,
         "judgments": 6,
+        "gold_pairs": 0,
         "assessors": ["alice", "bob"],
         "sharing": "shared",
         "seed": 9,

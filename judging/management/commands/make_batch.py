@@ -11,6 +11,7 @@ from evalsets.commands import FairpoolCommand, find_evalset, find_user
 from evalsets.errors import BadInput
 from judging.models import Batch
 from judging.services.batches import make_batch
+from judging.services.gold import Gold
 from pooling.services.finding import find_pool
 
 
@@ -44,6 +45,24 @@ class Command(FairpoolCommand):
             help="N independent judgments for that share of the pairs, 0 to 1. Default: one for each pair.",
         )
         parser.add_argument(
+            "--again",
+            action="store_true",
+            help="With --overlap: as large a share of the judged pairs that have fewer judgments goes in for the rest.",
+        )
+        parser.add_argument(
+            "--gold",
+            metavar="FILE|decided",
+            help="Mix in pairs with a known answer: of a file (question, chunk, grade on a line; or qrels), or those "
+            "of the batch's questions that a lead has decided.",
+        )
+        parser.add_argument(
+            "--gold-share",
+            type=float,
+            default=0.05,
+            metavar="X",
+            help="The share of each one's work that is gold, above 0 and below 1. Default: 0.05.",
+        )
+        parser.add_argument(
             "--sharing",
             choices=Batch.Sharing.values,
             default=Batch.Sharing.BY_QUESTION,
@@ -55,7 +74,7 @@ class Command(FairpoolCommand):
             "--lease-minutes", type=int, default=30, help="Idle for so long, open work goes back."
         )
         parser.add_argument(
-            "--seed", type=int, help="Of the choice of overlapping pairs. Default: a random one."
+            "--seed", type=int, help="Of the choice of overlapping and gold pairs. Default: a random one."
         )
 
     def perform(self, **options: Any) -> dict[str, Any]:
@@ -70,18 +89,21 @@ class Command(FairpoolCommand):
             sharing=Batch.Sharing(options["sharing"]),
             overlap=overlap,
             overlap_share=share,
+            again=options["again"],
+            gold=_gold(options["gold"], options["gold_share"]),
             due_on=_date(options["due"]),
             instructions=_text_of(options["instructions"]),
             lease_minutes=options["lease_minutes"],
             seed=options["seed"],
         )
-        wanted = batch.pairs.aggregate(judgments=Sum("wanted"), pairs=Count("pk"))
+        wanted = batch.pairs.ordinary().aggregate(judgments=Sum("wanted"), pairs=Count("pk"))
         return {
             "batch": batch.pk,
             "name": batch.name,
             "questions": batch.batch_questions.count(),
             "pairs": wanted["pairs"],
-            "judgments": wanted["judgments"],
+            "judgments": wanted["judgments"] or 0,
+            "gold_pairs": batch.pairs.gold().count(),
             "assessors": options["assessors"],
             "sharing": batch.sharing,
             "seed": batch.seed,
@@ -92,6 +114,8 @@ class Command(FairpoolCommand):
             f"Batch {document['name']}: {document['pairs']} pairs of {document['questions']} questions, "
             f"{document['judgments']} judgments, for {', '.join(document['assessors'])}."
         )
+        if document["gold_pairs"]:
+            self.stdout.write(f"{document['gold_pairs']} gold pairs are mixed in for each of them.")
 
 
 def _overlap(text: str) -> tuple[int, float]:
@@ -100,6 +124,12 @@ def _overlap(text: str) -> tuple[int, float]:
         return int(number), float(share) if share else 1.0
     except ValueError:
         raise BadInput(f"--overlap is {text!r}; write it as N:SHARE, for example 2:0.1.") from None
+
+
+def _gold(source: str | None, share: float) -> Gold | None:
+    if source is None:
+        return None
+    return Gold(share) if source == "decided" else Gold(share, file=Path(source), file_name=Path(source).name)
 
 
 def _date(text: str | None) -> datetime.date | None:
