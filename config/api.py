@@ -17,9 +17,12 @@ from ninja.openapi.schema import OpenAPISchema
 from evalsets.api.jobs import router as job_routes
 from evalsets.api.problems import MEDIA_TYPE, Problem, answer_errors_of, not_found, problem
 from evalsets.api.routes import router as evalset_routes
+from judging.api.batches import router as batch_routes
 from judging.api.imports import router as import_routes
+from judging.api.pools import router as pool_routes
 from labels.api import router as release_routes
 from pooling.api import router as run_routes
+from scoring.api import router as score_routes
 
 DESCRIPTION = """\
 Push questions, chunks, runs and labels; see what judging would cost; fetch releases; ask whether a comparison may be
@@ -61,13 +64,16 @@ class FairpoolAPI(NinjaAPI):
 
 api = FairpoolAPI(title="Fairpool", version="1", description=DESCRIPTION, urls_namespace="api")
 answer_errors_of(api)
-for address, routes in {
-    "": evalset_routes,
-    "/jobs": job_routes,
-    "/imports": import_routes,
-    "/runs": run_routes,
-    "/releases": release_routes,
-}.items():
+for address, routes in (
+    ("", evalset_routes),
+    ("/jobs", job_routes),
+    ("/imports", import_routes),
+    ("/runs", run_routes),
+    ("/pools", pool_routes),
+    ("/batches", batch_routes),
+    ("/releases", release_routes),
+    ("", score_routes),
+):
     api.add_router("/evalsets/{slug:slug}" + address, routes)
 
 

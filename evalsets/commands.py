@@ -10,8 +10,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from evalsets.errors import BadInput, Refused
 from evalsets.models import EvalSet, User
 
-EXIT_NO = 1
-EXIT_UNREADABLE = 2
 EXIT_BAD_INPUT = 3
 
 

@@ -16,7 +16,7 @@ from ninja.responses import Status
 
 from evalsets.api import auth
 from evalsets.api.auth import ApiRequest
-from evalsets.api.inputs import Input, Text
+from evalsets.api.inputs import Input, Name, Text
 from evalsets.api.jobs import JobOut, accepted
 from evalsets.api.paging import PageOf, Paging, page_of
 from evalsets.services.jobs import start_job
@@ -60,6 +60,11 @@ class ReleaseOut(ReleaseBrief):
 
 class Publish(Input):
     notes: Text = Field("", description="What readers of the release should know.")
+    judges: list[Name] = Field(
+        [],
+        max_length=100,
+        description="Outside judges whose grades become labels where no person gave one; such labels are marked.",
+    )
 
 
 def _brief(release: Release) -> dict[str, Any]:
@@ -86,7 +91,7 @@ def release_new(request: ApiRequest, response: HttpResponse, body: Publish) -> S
         task="labels.publish_release",
         title="Publish a release",
         by=request.auth.user,
-        parameters={"notes": body.notes},
+        parameters=body.model_dump(),
     )
     return accepted(job, response)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from labels.differences import changed_pairs, difference_of
 from labels.models import Release
 from pooling.models import Run
 from scoring.models import ScoreResult, rate_beside
@@ -81,3 +82,36 @@ def _change(name: str, old: dict[str, Any], new: dict[str, Any]) -> MeasureChang
     return MeasureChange(
         name, old["measures"][name], new["measures"][name], rate_beside(old, name), rate_beside(new, name)
     )
+
+
+def difference_document(before: Release, after: Release) -> dict[str, Any]:
+    """The whole of `diff_releases --json`: what differs between two releases, and what that did to stored scores."""
+    found = difference_of(before, after)
+    effects = effects_on_scores(before, after)
+    return {
+        "from": {"release": before.number, "hash": before.content_hash},
+        "to": {"release": after.number, "hash": after.content_hash},
+        "added": found.counts.added,
+        "removed": found.counts.removed,
+        "regraded": [
+            {"from": old, "to": new, "count": count}
+            for (old, new), count in sorted(found.counts.regraded.items())
+        ],
+        "of_models": {
+            name: getattr(found.counts, name)
+            for name in ("models_added", "models_removed", "judged", "unjudged", "same_grade")
+        },
+        "pairs": [
+            {"question": pair.question, "chunk": pair.chunk, "from": pair.before, "to": pair.after}
+            for pair in changed_pairs(before, after)
+        ],
+        "questions": {
+            "added": found.questions_added,
+            "removed": found.questions_removed,
+            "changed": found.questions_changed,
+        },
+        "classes": {"joined": found.joined, "split": found.split},
+        "settings": {name: {"from": old, "to": new} for name, (old, new) in found.settings.items()},
+        "scores": [effect.as_json() for effect in effects.scored],
+        "not_scored_on_both": [run.name for run in effects.not_scored],
+    }

@@ -247,7 +247,21 @@ def full_document(comparison: Comparison, *, margin: float = 0.0) -> dict[str, A
         "regression_shown": document["reading"] == "meaningful" and high < -margin,
         "comparisons_so_far": comparisons_so_far(comparison.release),
         "holdout_uses": holdout_uses(comparison.release),
+        "page": comparison.get_absolute_url(),
     }
+
+
+def comparison_answer(comparisons: Sequence[Comparison], *, margin: float = 0.0) -> dict[str, Any]:
+    """The whole of `compare --json`: the first measure's document, all of them under "all", and the worst `status`.
+
+    Status 0: no regression beyond the margin is shown; 1: one is; 2: the comparison may not be read.
+    """
+    documents = with_holm([full_document(one, margin=margin) for one in comparisons])
+    if any(document["reading"] != "meaningful" for document in documents):
+        status = 2
+    else:
+        status = int(any(document["regression_shown"] for document in documents))
+    return {**documents[0], "all": documents, "status": status}
 
 
 def with_holm(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

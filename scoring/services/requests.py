@@ -15,6 +15,7 @@ from evalsets.progress import Progress, silent
 from labels.models import Release
 from labels.services.finding import find_release
 from pooling.models import Ranking, Run
+from scoring.resampling import SEED
 from scoring.services.analysing import analyse_reusability, analyse_stages
 from scoring.services.comparing import compare_runs
 from scoring.services.scoring import Asked, resolve, score_runs
@@ -103,6 +104,7 @@ def _compare(request: _Request) -> Outcome:
         run_a=run_a,
         run_b=run_b,
         asked=request.asked,
+        seed=request.parameters.get("seed", SEED),
         by=request.by,
         progress=request.progress,
     )

@@ -289,18 +289,18 @@ def _store(
     return result
 
 
-def score_document(scored: Scored, asked: Asked) -> dict[str, Any]:
-    """The whole of `score --json`."""
-    release = scored.known.release
+def score_document(results: Sequence[ScoreResult]) -> dict[str, Any]:
+    """The whole of `score --json` for results of one release under one set of rules."""
+    first = results[0]
     return {
-        "release": release.number,
-        "hash": release.content_hash,
-        "threshold": asked.rules.threshold,
-        "gain": asked.rules.gain,
-        "policy": asked.rules.policy,
-        "unit": asked.unit.value,
-        "split": asked.split or None,
-        "inadmissible": "by label" if release.evalset.count_inadmissible else "not relevant",
-        "code_version": CODE_VERSION,
-        "runs": [result.document for result in scored.results],
+        "release": first.release.number,
+        "hash": first.release_hash,
+        "threshold": first.threshold,
+        "gain": first.gain,
+        "policy": first.policy,
+        "unit": first.unit,
+        "split": first.split or None,
+        "inadmissible": "by label" if first.count_inadmissible else "not relevant",
+        "code_version": first.code_version,
+        "runs": [result.document for result in results],
     }

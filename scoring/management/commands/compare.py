@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import EXIT_NO, EXIT_UNREADABLE, FairpoolCommand, find_evalset
+from evalsets.commands import FairpoolCommand, find_evalset
 from evalsets.errors import BadInput
 from evalsets.progress import terminal_progress
 from labels.services.finding import find_release, find_run
@@ -13,7 +13,7 @@ from scoring.management.rules import add_rules, rules_of
 from scoring.management.tables import table
 from scoring.models import depth_of
 from scoring.resampling import SEED
-from scoring.services.comparing import compare_runs, full_document, with_holm
+from scoring.services.comparing import compare_runs, comparison_answer
 from scoring.services.scoring import resolve
 
 VERDICTS = {
@@ -64,12 +64,9 @@ class Command(FairpoolCommand):
                 seed=options["seed"],
                 progress=progress,
             )
-        documents = with_holm([full_document(one, margin=options["margin"]) for one in comparisons])
-        if any(document["reading"] != "meaningful" for document in documents):
-            self.exit_status = EXIT_UNREADABLE
-        elif any(document["regression_shown"] for document in documents):
-            self.exit_status = EXIT_NO
-        return {**documents[0], "all": documents}
+        answer = comparison_answer(comparisons, margin=options["margin"])
+        self.exit_status = answer["status"]
+        return answer
 
     def show(self, document: dict[str, Any]) -> None:
         for one in document["all"]:

@@ -5,9 +5,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsets.commands import FairpoolCommand, find_evalset
-from labels.differences import ChangedPair, changed_pairs, difference_of
 from labels.services.finding import find_release
-from scoring.effects import effects_on_scores
+from scoring.effects import difference_document
 
 SHOWN = 20
 
@@ -27,32 +26,7 @@ class Command(FairpoolCommand):
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
         before, after = find_release(evalset, options["before"]), find_release(evalset, options["after"])
-        found = difference_of(before, after)
-        effects = effects_on_scores(before, after)
-        return {
-            "from": {"release": before.number, "hash": before.content_hash},
-            "to": {"release": after.number, "hash": after.content_hash},
-            "added": found.counts.added,
-            "removed": found.counts.removed,
-            "regraded": [
-                {"from": old, "to": new, "count": count}
-                for (old, new), count in sorted(found.counts.regraded.items())
-            ],
-            "of_models": {
-                name: getattr(found.counts, name)
-                for name in ("models_added", "models_removed", "judged", "unjudged", "same_grade")
-            },
-            "pairs": [_as_json(pair) for pair in changed_pairs(before, after)],
-            "questions": {
-                "added": found.questions_added,
-                "removed": found.questions_removed,
-                "changed": found.questions_changed,
-            },
-            "classes": {"joined": found.joined, "split": found.split},
-            "settings": {name: {"from": old, "to": new} for name, (old, new) in found.settings.items()},
-            "scores": [effect.as_json() for effect in effects.scored],
-            "not_scored_on_both": [run.name for run in effects.not_scored],
-        }
+        return difference_document(before, after)
 
     def show(self, document: dict[str, Any]) -> None:
         write = self.stdout.write
@@ -87,17 +61,6 @@ class Command(FairpoolCommand):
             write(f"  {pair['question']} {pair['chunk']}: {before} to {after}")
         if more := _more(document["pairs"]):
             write(f" {more}; --json lists all")
-
-
-def _as_json(pair: ChangedPair) -> dict[str, Any]:
-    return {
-        "question": pair.question,
-        "chunk": pair.chunk,
-        "from": pair.before,
-        "to": pair.after,
-        "from_model": bool(pair.model_before),
-        "to_model": bool(pair.model_after),
-    }
 
 
 def _score(value: float | None) -> str:

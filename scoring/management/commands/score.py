@@ -50,7 +50,7 @@ class Command(FairpoolCommand):
         with terminal_progress("run") as progress:
             scored = score_runs(release=release, runs=runs, asked=asked, progress=progress)
         self.per_question = options["per_question"]
-        return score_document(scored, asked)
+        return score_document(scored.results)
 
     def show(self, document: dict[str, Any]) -> None:
         self.stdout.write(
