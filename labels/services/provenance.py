@@ -14,30 +14,30 @@ from pooling.models import Pool, Run
 # The depth at which a run that is in no pool is looked at.
 UNPOOLED_DEPTH = 10
 
-# Each of these runs at its k, over all its questions: what it returned, and what of that has no label. As in scoring, a
-# member of a class is labelled with it; a class counts under its negative key, so that it is taken for no chunk.
+# Each of these runs at this k, over all its questions: what it returned, and what of that has no label. As in scoring,
+# a member of a class is labelled with it; a class counts under its negative key, so that it is taken for no chunk.
 COVERAGE = f"""{SETTLED},
 covered AS (
     SELECT DISTINCT settled.question_id, coalesce(-member.chunk_class_id, settled.chunk_id) AS unit
     FROM settled LEFT JOIN judging_classmember member ON member.chunk_id = settled.chunk_id
     WHERE settled.label IS NOT NULL
 )
-SELECT asked.run_id, count(c.chunk_id), count(c.chunk_id) FILTER (WHERE covered.unit IS NULL)
+SELECT asked.run_id, asked.k, count(c.chunk_id), count(c.chunk_id) FILTER (WHERE covered.unit IS NULL)
 FROM unnest(%(runs)s::bigint[], %(depths)s::int[]) AS asked (run_id, k)
 JOIN pooling_ranking r ON r.run_id = asked.run_id
 CROSS JOIN LATERAL unnest(r.chunk_ids[1:asked.k]) AS c (chunk_id)
 LEFT JOIN judging_classmember member ON member.chunk_id = c.chunk_id
 LEFT JOIN covered ON covered.question_id = r.question_id
                  AND covered.unit = coalesce(-member.chunk_class_id, c.chunk_id)
-GROUP BY asked.run_id"""  # noqa: S608 - no value from outside is in the text
+GROUP BY asked.run_id, asked.k"""  # noqa: S608 - no value from outside is in the text
 
 
 def provenance_of(evalset: EvalSet) -> dict[str, Any]:
     """What `Release.provenance` holds, JSON-ready.
 
-    `pools`: the pools, oldest first, each with name, strategy, date and runs. `runs`: every pooled run with the
-    deepest `k` that any pool cut it at, and the latest run of each system that no pool holds (`pooled` false, k 10);
-    each with what it `returned` within k and how much of that is `unlabelled`; what outside judges said covers nothing.
+    `pools`: the pools, oldest first, each with name, strategy, date and runs. `runs`: every pooled run at each `k` that
+    a pool cut it at, and the latest run of each system that no pool holds (`pooled` false, k 10); each with what it
+    `returned` within k and how much of that is `unlabelled`; what outside judges said covers nothing.
     `born_from`: the systems whose pool was judged first, and the file that the first labels came from.
     """
     pools = list(
@@ -65,36 +65,32 @@ def _as_json(run: Run) -> dict[str, Any]:
 
 
 def _runs(evalset: EvalSet, pools: list[Pool]) -> list[dict[str, Any]]:
-    runs: dict[int, Run] = {}
-    deepest: dict[int, int] = {}
-    for item in (item for pool in pools for item in pool.pool_runs.all()):
-        runs[item.run_id] = item.run
-        deepest[item.run_id] = max(item.k, deepest.get(item.run_id, 0))
-    pooled_systems = {run.system_id for run in runs.values()}
+    pooled = {(item.run_id, item.k): item.run for pool in pools for item in pool.pool_runs.all()}
+    systems = {run.system_id for run in pooled.values()}
     others = {
-        run.pk: run
+        (run.pk, UNPOOLED_DEPTH): run
         for run in evalset.runs.latest_of_each_system().select_related("system")
-        if run.system_id not in pooled_systems
+        if run.system_id not in systems
     }
-    depths = {**deepest, **dict.fromkeys(others, UNPOOLED_DEPTH)}
+    asked = {**pooled, **others}
     with connection.cursor() as cursor:
-        asked = {"runs": list(depths), "depths": list(depths.values())}
-        cursor.execute(COVERAGE, {**settle_parameters(evalset), **asked})
-        covered = {run: (returned, unlabelled) for run, returned, unlabelled in cursor}
+        depths = {"runs": [run for run, _ in asked], "depths": [k for _, k in asked]}
+        cursor.execute(COVERAGE, {**settle_parameters(evalset), **depths})
+        covered = {(run, k): (returned, unlabelled) for run, k, returned, unlabelled in cursor}
     rows = []
-    for key, run in {**runs, **others}.items():
-        returned, unlabelled = covered.get(key, (0, 0))
+    for (key, k), run in asked.items():
+        returned, unlabelled = covered.get((key, k), (0, 0))
         rows.append(
             {
                 **_as_json(run),
                 "run_id": key,
-                "pooled": key in deepest,
-                "k": depths[key],
+                "pooled": (key, k) in pooled,
+                "k": k,
                 "returned": returned,
                 "unlabelled": unlabelled,
             }
         )
-    return sorted(rows, key=lambda row: (not row["pooled"], row["system"], row["run"]))
+    return sorted(rows, key=lambda row: (not row["pooled"], row["system"], row["run"], row["k"]))
 
 
 def _born_from(evalset: EvalSet, pools: list[Pool]) -> dict[str, Any]:

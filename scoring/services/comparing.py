@@ -215,11 +215,10 @@ def config_of(run: Run) -> dict[str, Any]:
 
 
 def pool_membership(release: Release, run: Run) -> PoolMembership:
-    """How deep the run was pooled for the release."""
-    for item in release.provenance["runs"]:
-        if item["run_id"] == run.pk and item["pooled"]:
-            return PoolMembership(run.name, item["k"])
-    return PoolMembership(run.name, None)
+    """How deep the run was pooled for the release, at most."""
+    runs = release.provenance["runs"]
+    depths = [item["k"] for item in runs if item["run_id"] == run.pk and item["pooled"]]
+    return PoolMembership(run.name, max(depths, default=None))
 
 
 def _uses_holdout(known: Known, plan: Plan) -> bool:

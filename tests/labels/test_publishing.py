@@ -189,7 +189,7 @@ def test_provenance_names_pools_runs_depth_coverage_and_birth(judged):
     coverage = [
         (run["run"], run["k"], run["returned"], run["unlabelled"]) for run in release.provenance["runs"]
     ]
-    assert coverage == [("new-1", 2, 2, 1), ("old-1", 2, 3, 0)]
+    assert coverage == [("new-1", 2, 2, 1), ("old-1", 1, 2, 0), ("old-1", 2, 3, 0)]
     assert [pool["name"] for pool in release.provenance["pools"]] == ["first", "second"]
     assert rows(release)["q1"].pool == [
         {"system": "new", "run": "new-1", "stage": "candidates", "k": 2, "date": "2026-01-01"},
