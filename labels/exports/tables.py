@@ -14,8 +14,10 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from django.db.models import Q
 
 from judging.models import Judgment
+from judging.services.adjudication import TAKEN_BACK
 from labels.exports.reading import class_rows, in_batches, in_blocks, question_rows
 from labels.models import Release
 
@@ -190,7 +192,7 @@ def _cannot_judge_rows(release: Release) -> Iterator[tuple[Any, ...]]:
         skips = Judgment.objects.filter(
             pk__in=row.judgment_ids,
             chunk__in=[item["chunk_id"] for item in row.unlabelled],
-        ).exclude(kind=Judgment.Kind.GRADE)
+        ).exclude(TAKEN_BACK | Q(kind=Judgment.Kind.GRADE))
         skips = skips.exclude(pk__in=_replaced(row.judgment_ids)).select_related("assessor").order_by("pk")
         for item in row.unlabelled:
             pair = (row.external_id, item["id"], item["why"])

@@ -14,6 +14,7 @@ from evalsets.access import AuthedRequest
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import Chunk, ChunkRevision, EvalSet, Question
 from judging.models import Assessor, Judgment
+from judging.services.adjudication import TAKEN_BACK
 from labels.settling import SettledPair, labels_of_question, settled_pairs
 from pooling.models import Ranking, Run
 
@@ -126,6 +127,7 @@ def judged_chunks_shown(question: Question, settled: dict[int, SettledPair]) -> 
     """
     judgments = (
         Judgment.objects.filter(question=question, replaced_by__isnull=True)
+        .exclude(TAKEN_BACK)
         .select_related("assessor", "chunk")
         .order_by("-judged_at", "-id")
     )

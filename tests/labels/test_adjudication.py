@@ -9,6 +9,8 @@ from evalsets.errors import BadInput
 from judging.models import Assessor, Judgment
 from judging.services.adjudication import adjudicate, standing_decisions, take_decision_back
 from labels.blind_reading import blind_pair
+from labels.exports.tables import cannot_judge_csv
+from labels.services.publishing import publish_release
 from labels.settling import contested_pairs, labels_of_question, settled_counts, settled_pairs
 from labels.waiting import queue_counts, waiting_pairs, why_it_waits
 from tests.conftest import add_revision, make_chunks, make_questions
@@ -245,6 +247,19 @@ def test_a_decision_is_taken_back_and_the_pair_waits_again(contested, evalset, c
         ("grade", 2),
         ("skip", None),
     ]
+
+
+def test_what_was_taken_back_is_no_word_on_the_pair_anywhere(contested, evalset, carol, client_for) -> None:
+    question, chunk = contested
+    for act in (lambda **pair: adjudicate(grade=None, **pair), take_decision_back):
+        act(evalset=evalset, question=question, chunk=chunk, by=carol, key=uuid.uuid4())
+    judge(question, make_chunks(evalset, "c2")[0], 1)
+    release = publish_release(evalset=evalset, by=None).release
+    lines = b"".join(cannot_judge_csv(release)).decode().splitlines()[1:]
+    assert lines == ["q1,c1,contested,,,,,3 0"]
+    page = client_for(carol).get(question.get_absolute_url())
+    [judged] = [item for item in page.context["judged"] if item.chunk == chunk]
+    assert {judgment.source for judgment in judged.judgments} == {"desk"}
 
 
 def test_what_was_never_decided_cannot_be_taken_back(contested, evalset, carol, client_for) -> None:
