@@ -472,9 +472,7 @@ def test_acts_from_the_page(busy_batch, evalset, carol, alice, bob, client_for):
     assert "was cancelled on" in html
 
 
-@pytest.mark.parametrize(
-    "name", ["batch-pause", "batch-resume", "batch-cancel", "batch-extend"]
-)
+@pytest.mark.parametrize("name", ["batch-pause", "batch-resume", "batch-cancel", "batch-extend"])
 def test_acts_are_for_leads_and_posts(busy_batch, carol, alice, victor, mallory, client_for, name):
     url = address(busy_batch, name)
     assert client_for(carol).get(url).status_code == 405
