@@ -65,6 +65,10 @@ class AgainstRest:
     ac2: Coefficient
     higher: float
 
+    @property
+    def higher_signed(self) -> str:
+        return f"{self.higher:+.2f}".replace("-", "−")
+
 
 @dataclass(frozen=True)
 class Two:

@@ -71,7 +71,7 @@ def why_it_waits(pair: SettledPair, evalset: EvalSet) -> str:
             if evalset.settle_policy == "majority"
             else "differing grades settle to none"
         )
-        return f"no label: {lacks}; {apart}"
+        return f"no label ({lacks}); {apart}"
     if pair.why == evalset.settle_policy and spread > evalset.adjudication_tolerance:
         return f"{apart}, though they settle to {pair.label} ({pair.why})"
     return ""

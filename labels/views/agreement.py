@@ -26,7 +26,7 @@ CELL_WIDTH, CELL_HEIGHT, ROOM_LEFT, ROOM_ABOVE = 84, 48, 70, 44
 @require_GET
 @access.lead
 def agreement(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    """The agreement of an eval set, or with `?batch=` of one batch."""
+    """The agreement of an eval set, or with `?batch=` of one batch; for the batch's page a summary of it."""
     batch = _batch_of(request, evalset)
     report = report_agreement(evalset, batch)
     context = {
@@ -41,7 +41,8 @@ def agreement(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "picture": confusion_picture(report.confusion, half=report.agreement.raters != 2),
         "given": list(zip(evalset.scale, report.agreement.given, strict=True)),
     }
-    return render(request, "labels/agreement.html", context)
+    template = "labels/agreement.html#summary" if request.htmx else "labels/agreement.html"
+    return render(request, template, context)
 
 
 @require_GET

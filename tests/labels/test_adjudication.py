@@ -98,7 +98,7 @@ def test_a_decision_belongs_to_the_text_that_was_read(contested, evalset, carol)
     [
         ("majority", 0, [1], ""),
         ("majority", 0, [2, 2], ""),
-        ("majority", 9, [1, 2], "no label: no grade has a majority; grades differ by 1"),
+        ("majority", 9, [1, 2], "no label (no grade has a majority); grades differ by 1"),
         ("majority", 0, [0, 0, 1], "grades differ by 1, though they settle to 0 (majority)"),
         ("majority", 1, [0, 0, 1], ""),
         ("majority", 1, [0, 0, 2], "grades differ by 2, though they settle to 0 (majority)"),
@@ -106,7 +106,7 @@ def test_a_decision_belongs_to_the_text_that_was_read(contested, evalset, carol)
         ("median", 1, [0, 3], "grades differ by 3, though they settle to 1 (median)"),
         ("latest", 2, [0, 3], "grades differ by 3, though they settle to 3 (latest)"),
         ("latest", 3, [0, 3], ""),
-        ("none", 3, [0, 1], "no label: differing grades settle to none; grades differ by 1"),
+        ("none", 3, [0, 1], "no label (differing grades settle to none); grades differ by 1"),
         ("none", 0, [None, 2], ""),
         ("none", 0, [None, None], ""),
     ],
@@ -148,7 +148,7 @@ def test_the_queue_goes_on_after_a_pair_and_from_the_front_at_its_end(evalset, c
     assert seen == [*order, order[0]]
     assert client.get("/e/handbook/contested/next/?after=x-y", follow=True).context["chunk"] == chunks[0]
     assert [row[3] for row in client.get("/e/handbook/contested/").context["rows"]] == [
-        "no label: no grade has a majority; grades differ by 3"
+        "no label (no grade has a majority); grades differ by 3"
     ] * 4
 
 
@@ -221,7 +221,7 @@ def test_the_page_tells_nobody_before_the_decision(contested, evalset, carol, cl
     page = client_for(carol).get(page_of(*contested)).content.decode()
     assert not re.search("alice|bob", page, re.IGNORECASE)
     assert "<mark>" not in page
-    assert "no label: no grade has a majority; grades differ by 3" in page
+    assert "no label (no grade has a majority); grades differ by 3" in page
 
 
 # Undo.

@@ -101,6 +101,18 @@ def test_a_batch_has_an_agreement_of_its_own(evalset, batch, carol, client_for) 
     assert client_for(carol).get(PAGE, {"batch": 10**6}).status_code == 404
 
 
+def test_the_page_of_a_batch_leads_to_its_agreement_and_shows_a_summary(
+    batch, carol, victor, client_for
+) -> None:
+    client, address = client_for(carol), f"{PAGE}?batch={batch.pk}"
+    assert f'href="{address}"' in client.get(batch.get_absolute_url()).content.decode()
+    assert address not in client_for(victor).get(batch.get_absolute_url()).content.decode()
+    summary = client.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in summary
+    assert "Too few pairs to say: 1 with two judgments or more." in summary
+    assert "−1.00" in summary
+
+
 def judged(world, alice, bob, cells: dict[tuple[int, int], int]) -> None:
     """So many pairs that Alice and Bob graded so, a minute apart."""
     n = 0
