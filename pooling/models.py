@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from evalsets.models import EvalSet, Question, User
-from pooling.adaptive import ADAPTIVE
+from pooling.adaptive import ADAPTIVE, Graded
 
 
 class System(models.Model):
@@ -247,3 +247,32 @@ class PoolQuestion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool_id}/{self.question_id}"
+
+
+class Reordering(models.Model):
+    """The order that a strategy gave to what was left of a question, and all that it knew: enough to replay it.
+
+    With the pool's strategy, seed and runs, which never change, the grades and the chunks give the same order again.
+    """
+
+    pool = models.ForeignKey(Pool, models.CASCADE, related_name="reorderings")
+    question = models.ForeignKey(Question, models.PROTECT, related_name="reorderings")
+    graded_ids = ArrayField(
+        models.IntegerField(), help_text="Chunk.id of each grade, in the order of grading."
+    )
+    relevant_ids = ArrayField(models.IntegerField(), help_text="Those of them that were found relevant.")
+    chunk_ids = ArrayField(models.IntegerField(), help_text="What was left, the next one first.")
+    made_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["pool", "question", "-id"], name="reordering_latest_first")]
+
+    def __str__(self) -> str:
+        return f"{self.pool_id}/{self.question_id} after {len(self.graded_ids)} grades"
+
+    @property
+    def grades(self) -> list[Graded]:
+        """What the strategy knew, in the order in which it came."""
+        relevant = set(self.relevant_ids)
+        return [Graded(chunk, chunk in relevant) for chunk in self.graded_ids]

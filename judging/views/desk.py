@@ -26,6 +26,7 @@ from judging.models import Assessor, Batch, BatchPair, Judgment, Task
 from judging.reading import markdown
 from judging.services.claims import anything_open, claim_next, give_back, put_off, queue
 from judging.services.judgments import Saved, save_judgment
+from judging.tasks import reorder_soon
 
 # So many pairs lie ready in the browser, the one on the desk among them.
 AHEAD = 4
@@ -94,6 +95,8 @@ def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
         return _refuse(request, batch, str(error), status=400)
     except Refused as refusal:
         return _refuse(request, batch, str(refusal), status=409)
+    if saved and saved.created and batch.pool.is_adaptive:
+        reorder_soon(pool_id=batch.pool_id, question_id=pair.question_id)
     said = _said(saved, batch)
     if not _wants_json(request):
         claim_next(batch=batch, by=request.user)
@@ -137,7 +140,7 @@ def _batch_for(request: AuthedRequest, evalset: EvalSet, pk: int) -> tuple[Batch
     seats = Batch.assessors.through.objects.filter(
         batch=pk, batch__evalset=evalset, assessor__user=request.user
     )
-    seat = seats.select_related("batch__rubric", "assessor").first()
+    seat = seats.select_related("batch__rubric", "batch__pool", "assessor").first()
     if seat is None:
         batch = get_object_or_404(Batch, evalset=evalset, pk=pk)
         raise PermissionDenied(f"You are not an assessor of batch {batch}. A lead can add you.")
