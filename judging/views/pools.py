@@ -154,9 +154,12 @@ def pool_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespon
     text = request.GET.get("q", "").strip()
     page = page_of(request, sorted_questions(numbers, request.GET.get("sort", ""), _matching(evalset, text)))
     shown = Question.objects.in_bulk([row.question_id for row in page])
+    without_copies = "without_copies" in request.GET
     context = _numbers_context(specification, numbers) | {
         "evalset": evalset,
         "pool": pool,
+        "without_copies": without_copies,
+        "to_judge": numbers.totals.remainder - (numbers.totals.in_judged_class if without_copies else 0),
         "chain": chain,
         "chain_rows": chain_rows(chain, pair_totals(chain), numbers.seconds_per_judgment),
         "extensions": pool.extensions.all(),
@@ -194,6 +197,7 @@ def pool_question(request: AuthedRequest, evalset: EvalSet, pk: int, question_pk
 def pool_remainder_file(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponseBase:
     """The remainder as JSONL, for a team that judges elsewhere; its answers come back through the import page."""
     pool = get_object_or_404(evalset.pools.select_related("evalset"), pk=pk)
-    response = StreamingHttpResponse(remainder_lines(pool), content_type="application/x-ndjson")
+    lines = remainder_lines(pool, without_copies="without_copies" in request.GET)
+    response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="{evalset.slug}-pool-{pool.pk}-remainder.jsonl"'
     return response

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import call_command
 
-from judging.batch_reads import batch_cost
+from judging.batch_cost import Plan, batch_cost
 from judging.models import Batch, ChunkClass, ClassMember
 from judging.services.batches import make_batch
 from pooling.models import Pool
@@ -37,7 +37,7 @@ def pairs_of(batch: Batch) -> set[tuple[str, str]]:
     ],
 )
 def test_a_batch_leaves_copies_out_where_asked(without_copies, expected, pool, carol, alice) -> None:
-    cost = batch_cost(pool=pool, overlap=1, overlap_share=0, people=1, without_copies=without_copies)
+    cost = batch_cost(Plan(pool=pool, people=1, assessors=[], without_copies=without_copies))
     batch = make_batch(pool=pool, name="b", by=carol, assessors=[alice], without_copies=without_copies)
     assert pairs_of(batch) == expected
     assert (cost.pairs, cost.copies, cost.questions) == (len(expected), 1, 2)
@@ -59,6 +59,19 @@ def test_the_page_says_what_it_saves_and_does_it(pool, evalset, carol, alice, cl
     }
     client.post("/e/handbook/batches/new/", data)
     assert pairs_of(Batch.objects.get()) == {("q1", "other"), ("q2", "its-copy")}
+
+
+def test_the_pool_page_offers_the_choice_and_hands_it_on(pool, evalset, carol, client_for) -> None:
+    client, address = client_for(carol), f"/e/handbook/pools/{pool.pk}/"
+    page = client.get(address).content.decode()
+    assert "It would save 1 of the 3 pairs" in page
+    assert len(list(client.get(f"{address}remainder/").streaming_content)) == 3
+
+    page = client.get(address, {"without_copies": "on"}).content.decode()
+
+    assert "2 of 3 pairs are left to hand out or download: 1 saved." in page
+    assert f"?pool={pool.pk}&amp;without_copies=on" in page
+    assert len(list(client.get(f"{address}remainder/", {"without_copies": "on"}).streaming_content)) == 2
 
 
 def test_the_command_does_it(pool, alice) -> None:
