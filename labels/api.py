@@ -50,6 +50,9 @@ class ReleaseOut(ReleaseBrief):
     threshold: int
     gain: str
     scale: list[Any]
+    judges: list[str] = Field(
+        description="Outside judges whose grades are labels in it; `counts` says of how many."
+    )
     counts: dict[str, Any] | None = Field(description="Labels by grade, contested, skipped only, classes, …")
     provenance: dict[str, Any] | None = Field(
         description="Pools, runs with their coverage, and the run it was born from."
@@ -115,6 +118,7 @@ def release_detail(request: ApiRequest, number: int) -> dict[str, Any]:
         "scale": release.scale,
         "notes": None if blind else release.notes,
         "published_by": None if blind or not release.published_by else release.published_by.username,
+        "judges": release.judges,
         "counts": None if blind else release.counts,
         "provenance": None if blind else release.provenance,
         "files": []

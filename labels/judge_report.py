@@ -324,6 +324,7 @@ def _of_flips(flips: Flips) -> list[str]:
     if not flips.flipped:
         return [f"Run again, it gave the same grade to all {flips.pairs:,} pairs."]
     return [
-        f"Run again, it changes its mind on {percent(flips.rate)} of {flips.pairs:,} pairs, by {flips.mean_size:.1f} "
-        f"grades on average; on {flips.across_threshold:,} of them about whether the chunk is relevant at all."
+        f"Run again, it changes its mind on {flips.flipped:,} of {flips.pairs:,} pairs ({flips.rate:.1%}), by "
+        f"{flips.mean_size:.1f} grades on average; on {flips.across_threshold:,} of them about whether the chunk is "
+        "relevant at all."
     ]

@@ -7,7 +7,9 @@ a release names the revision that was judged, and revisions never change.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -67,9 +69,25 @@ class Release(models.Model):
         return reverse("labels:release", args=[self.evalset.slug, self.number])
 
     @property
+    def of_models(self) -> dict[str, Any]:
+        """How many of its labels are outside judges', and whose: what every document about it says."""
+        return {"from_models": self.counts.get("from_models", 0), "judges": self.judges}
+
+    @property
     def short_hash(self) -> str:
         """The first twelve digits of the hash: enough for people to tell two releases apart."""
         return self.content_hash[:12]
+
+
+def labels_of_models_in_words(document: Mapping[str, Any]) -> str:
+    """What must be said beside every number computed on a release whose document, with `Release.of_models` in it, says
+    that it has labels of outside judges; else an empty text."""
+    if not document.get("judges"):
+        return ""
+    number, judges = document["from_models"], ", ".join(document["judges"])
+    return (
+        f"{number:,} of the release's labels came from a model ({judges}): no person has judged these pairs."
+    )
 
 
 class ReleaseQuestion(models.Model):

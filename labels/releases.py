@@ -26,11 +26,12 @@ class QuestionFacts(NamedTuple):
 class ReleaseArrays(NamedTuple):
     """The labels of a release end to end, questions by the bytes of their IDs, chunks by those of theirs.
 
-    Question i of `questions` owns `chunk[first[i]:first[i + 1]]` (Chunk.id) and, in parallel, `grade`; `first` has
-    one element more than `questions`. `question` says the owner of each label. `class_chunk` (sorted) and
-    `class_number`, in parallel, say the class of every chunk that is in one, labelled or not. `pooled_question` and
-    `pooled_chunk` are the pairs that a sampling plan pooled but did not draw. `inclusion`, in parallel with
-    `chunk`, is each label's probability to have been drawn, or None where nothing was sampled.
+    Question i of `questions` owns `chunk[first[i]:first[i + 1]]` (Chunk.id) and, in parallel, `grade` and
+    `by_model` (the label is an outside judge's); `first` has one element more than `questions`. `question` says the
+    owner of each label. `class_chunk` (sorted) and `class_number`, in parallel, say the class of every chunk that is in
+    one, labelled or not. `pooled_question` and `pooled_chunk` are the pairs that a sampling plan pooled but did not
+    draw. `inclusion`, in parallel with `chunk`, is each label's probability to have been drawn, or None where nothing
+    was sampled.
     """
 
     questions: list[QuestionFacts]
@@ -38,6 +39,7 @@ class ReleaseArrays(NamedTuple):
     question: IntArray
     chunk: IntArray
     grade: IntArray
+    by_model: NDArray[np.bool_]
     class_chunk: IntArray
     class_number: IntArray
     pooled_question: IntArray
@@ -66,20 +68,21 @@ def from_sent_array(sent: bytes | memoryview, element: str) -> NDArray[Any]:
 def load_release(release: Release) -> ReleaseArrays:
     """The release as arrays."""
     questions: list[QuestionFacts] = []
-    chunks, grades, pooled, inclusions = [], [], [], []
+    chunks, grades, by_models, pooled, inclusions = [], [], [], [], []
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT question_id, external_id, details::text, pool::text, array_send(chunk_ids), array_send(grades), "
-            "array_send(pooled_ids), array_send(inclusion) "
+            "array_send(model_chunk_ids), array_send(pooled_ids), array_send(inclusion) "
             "FROM labels_releasequestion WHERE release_id = %s ORDER BY position",
             [release.pk],
         )
-        for question_id, external_id, details, pool, chunk, grade, left_out, inclusion in cursor:
+        for question_id, external_id, details, pool, chunk, grade, by_model, left_out, inclusion in cursor:
             questions.append(
                 QuestionFacts(question_id, external_id, orjson.loads(details), orjson.loads(pool))
             )
             chunks.append(from_sent_array(chunk, "i4"))
             grades.append(from_sent_array(grade, "i2"))
+            by_models.append(np.isin(chunks[-1], from_sent_array(by_model, "i4")))
             pooled.append(from_sent_array(left_out, "i4"))
             inclusions.append(None if inclusion is None else from_sent_array(inclusion, "f8"))
     lengths = [len(chunk) for chunk in chunks]
@@ -91,6 +94,7 @@ def load_release(release: Release) -> ReleaseArrays:
         question=np.repeat(np.arange(len(questions)), lengths),
         chunk=_joined(chunks, np.int64),
         grade=_joined(grades, np.int64),
+        by_model=_joined(by_models, np.bool_),
         class_chunk=class_chunk,
         class_number=class_number,
         pooled_question=np.repeat(np.arange(len(questions)), [len(chunk) for chunk in pooled]),

@@ -96,7 +96,7 @@ class Truth(NamedTuple):
     the largest unit known; ``key`` is ``question * stride + unit``. ``first[q]:first[q + 1]`` are the rows
     of question q. ``pooled`` are the keys of pairs that were pooled but, by a sampling plan, not judged.
     ``chance`` is each unit's chance to have been sampled (the highest of its labels'), None where all was
-    judged.
+    judged. ``by_model`` marks units that no person labelled, only an outside judge; None where there is none.
     """
 
     key: IntArray
@@ -108,6 +108,7 @@ class Truth(NamedTuple):
     groups: Groups
     pooled: IntArray
     chance: FloatArray | None = None
+    by_model: BoolArray | None = None
 
     @property
     def questions(self) -> int:
@@ -128,6 +129,7 @@ def build_truth(
     inadmissible: BoolArray | None = None,
     pooled: tuple[IntArray, IntArray] | None = None,
     chance: FloatArray | None = None,
+    by_model: BoolArray | None = None,
 ) -> Truth:
     """Return what is known of each unit.
 
@@ -137,6 +139,7 @@ def build_truth(
     ``pooled`` (question and chunk arrays) names pairs that were pooled and left unjudged on purpose.
 
     ``chance`` (one a label, 0 to 1) is the probability with which the pair was sampled; 0: not by the sample.
+    ``by_model`` (one flag a label) marks those that no person gave.
 
     Raises ValueError for a negative grade, a question number out of range, or a pair with two labels.
     """
@@ -152,6 +155,7 @@ def build_truth(
         chunk, label = _spread_over_classes(chunk, classes)
         question, grade = question[label], grade[label]
         chance = None if chance is None else chance[label]
+        by_model = None if by_model is None else by_model[label]
         unit, known = documents.of(chunk), documents
     if pooled is None:
         pooled = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -164,6 +168,8 @@ def build_truth(
     best[1:] = key[1:] != key[:-1]
     if chance is not None:
         chance = np.maximum.reduceat(chance[order], np.flatnonzero(best)) if len(key) else chance
+    if by_model is not None and len(key):
+        by_model = np.logical_and.reduceat(by_model[order], np.flatnonzero(best))
     key, grade = key[best], grade[best]
     at_question = key // stride
     return Truth(
@@ -176,6 +182,7 @@ def build_truth(
         groups=known,
         pooled=_absent_from(key, sampled_question * stride + sampled_unit),
         chance=chance,
+        by_model=by_model,
     )
 
 
@@ -219,7 +226,7 @@ class Graded(NamedTuple):
     unit or UNJUDGED. ``row`` is the entry's row in the `Truth` (only meaningful where judged). ``counts``
     says that the entry stands for its unit: it is judged, admissible, and the first of its unit in its
     ranking. ``inadmissible`` marks entries that cannot be evidence for their question; ``pooled`` those that
-    a sampling plan pooled without having them judged.
+    a sampling plan pooled without having them judged. ``by_model`` marks entries whose label no person gave.
     """
 
     question: IntArray
@@ -230,6 +237,12 @@ class Graded(NamedTuple):
     counts: BoolArray
     inadmissible: BoolArray
     pooled: BoolArray
+    by_model: BoolArray
+
+    @property
+    def unjudged(self) -> BoolArray:
+        """Return which entries no person has judged: a model's label counts in scores, and is no judgment."""
+        return (self.grade == UNJUDGED) | self.by_model
 
     @property
     def rank(self) -> IntArray:
@@ -261,7 +274,12 @@ def match(
         inadmissible = np.zeros(len(unit), dtype=bool)
     counts = _first_of_unit(judged & ~inadmissible, row, rankings.chunk)
     grade = np.where(judged, truth.grade[row], UNJUDGED) if len(truth.key) else np.full(len(unit), UNJUDGED)
-    return Graded(rankings.question, rankings.start, rankings.chunk, grade, row, counts, inadmissible, pooled)
+    by_model = np.zeros(len(unit), dtype=bool)
+    if truth.by_model is not None and len(truth.key):
+        by_model = judged & truth.by_model[row]
+    return Graded(
+        rankings.question, rankings.start, rankings.chunk, grade, row, counts, inadmissible, pooled, by_model
+    )
 
 
 def _found(keys: IntArray, wanted: IntArray, fits: BoolArray) -> tuple[IntArray, BoolArray]:
@@ -314,4 +332,5 @@ def select(graded: Graded, rows: IntArray) -> Graded:
         graded.counts[take],
         graded.inadmissible[take],
         graded.pooled[take],
+        graded.by_model[take],
     )

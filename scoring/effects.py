@@ -89,8 +89,8 @@ def difference_document(before: Release, after: Release) -> dict[str, Any]:
     found = difference_of(before, after)
     effects = effects_on_scores(before, after)
     return {
-        "from": {"release": before.number, "hash": before.content_hash},
-        "to": {"release": after.number, "hash": after.content_hash},
+        "from": {"release": before.number, "hash": before.content_hash, **before.of_models},
+        "to": {"release": after.number, "hash": after.content_hash, **after.of_models},
         "added": found.counts.added,
         "removed": found.counts.removed,
         "regraded": [
@@ -102,7 +102,14 @@ def difference_document(before: Release, after: Release) -> dict[str, Any]:
             for name in ("models_added", "models_removed", "judged", "unjudged", "same_grade")
         },
         "pairs": [
-            {"question": pair.question, "chunk": pair.chunk, "from": pair.before, "to": pair.after}
+            {
+                "question": pair.question,
+                "chunk": pair.chunk,
+                "from": pair.before,
+                "to": pair.after,
+                "from_model": bool(pair.model_before),
+                "to_model": bool(pair.model_after),
+            }
             for pair in changed_pairs(before, after)
         ],
         "questions": {

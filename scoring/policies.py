@@ -2,6 +2,9 @@
 
 ``raw`` counts an unjudged chunk as not relevant. ``judged-only`` (condensed lists, after Sakai, SIGIR 2007)
 removes it before scoring: a check beside the raw number, never the headline. ``strict`` refuses to score.
+
+In a release that lets an outside judge in, its labels are scored under all of these but ``strict``; and every count
+here has such entries as unjudged, for no person has judged them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,13 +62,14 @@ def _condensed(graded: Graded) -> Graded:
         graded.counts[keep],
         graded.inadmissible[keep],
         graded.pooled[keep],
+        graded.by_model[keep],
     )
 
 
 def unjudged_entries(graded: Graded, depth: int | None) -> list[UnjudgedEntry]:
     """Return the entries without a label within the depth, in the order of the rankings."""
     rank = graded.rank
-    missing = graded.grade == UNJUDGED
+    missing = graded.unjudged
     if depth is not None:
         missing &= rank <= depth
     at = np.flatnonzero(missing)
@@ -101,7 +105,7 @@ def count_unjudged(graded: Graded, k: int | None) -> Unjudged:
 
 def count_unjudged_at(graded: Graded, depths: Mapping[str, int | None]) -> dict[str, Unjudged]:
     """Return the counts of `count_unjudged` for several depths at once."""
-    before = _running(graded.grade == UNJUDGED)
+    before = _running(graded.unjudged)
     counts = {}
     for name, k in depths.items():
         returned = _within(graded, k)
@@ -140,5 +144,5 @@ def unjudged_by_depth(graded: Graded, deepest: int) -> FloatArray:
     rank = graded.rank
     within = rank <= deepest
     returned = np.bincount(rank[within], minlength=deepest + 1)[1:].cumsum()
-    missing = np.bincount(rank[within & (graded.grade == UNJUDGED)], minlength=deepest + 1)[1:].cumsum()
+    missing = np.bincount(rank[within & graded.unjudged], minlength=deepest + 1)[1:].cumsum()
     return missing / np.maximum(returned, 1)

@@ -89,6 +89,7 @@ class Known:
             inadmissible=self.inadmissible_labels(),
             pooled=pooled if len(pooled[0]) else None,
             chance=self.arrays.inclusion,
+            by_model=self.arrays.by_model if self.arrays.by_model.any() else None,
         )
 
 

@@ -13,8 +13,8 @@ from scoring.reading import by_document, read_known, read_run
 
 
 class Entry(NamedTuple):
-    """One returned chunk. `grade` is None where it is unjudged; `again`: its class or document stood above
-    it.
+    """One returned chunk. `grade` is None where it has no label; `by_model`: no person gave the label; `again`: its
+    class or document stood above it.
 
     `other_rank` is its rank in the other run, None where that does not return it within the depth.
     """
@@ -25,6 +25,7 @@ class Entry(NamedTuple):
     grade: int | None
     again: bool
     inadmissible: bool
+    by_model: bool
     other_rank: int | None
 
 
@@ -91,6 +92,7 @@ def _entries(
         graded.grade[:depth].tolist(),
         graded.counts[:depth].tolist(),
         graded.inadmissible[:depth].tolist(),
+        graded.by_model[:depth].tolist(),
         strict=True,
     )
     return [
@@ -101,7 +103,8 @@ def _entries(
             grade=None if grade == UNJUDGED else grade,
             again=grade != UNJUDGED and not counts and not inadmissible,
             inadmissible=inadmissible,
+            by_model=by_model,
             other_rank=other.get(chunk),
         )
-        for rank, (chunk, grade, counts, inadmissible) in enumerate(rows, start=1)
+        for rank, (chunk, grade, counts, inadmissible, by_model) in enumerate(rows, start=1)
     ]

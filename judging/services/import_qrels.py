@@ -92,6 +92,7 @@ def read_labels(report: ImportReport, evalset: EvalSet, source: str | Path, prog
         format=report.options.get("format"),
         allowed=evalset.grades,
         negative=report.options.get("negative", "refuse"),
+        with_models=report.kind == "judge",
         limits=configured_limits(),
         progress=reading(progress),
     )
@@ -100,6 +101,7 @@ def read_labels(report: ImportReport, evalset: EvalSet, source: str | Path, prog
         "grades": {str(grade): count for grade, count in sorted(file.grades.items())},
         "negative_skipped": file.skipped_negative,
         "negative_zeroed": file.zeroed_negative,
+        "models_skipped": file.skipped_models,
     }
     report.sample = [
         {"line": label.line, "question": label.question, "chunk": label.chunk, "grade": label.grade}

@@ -15,10 +15,10 @@ from evalsets.models import Chunk
 from labels.exports.reading import class_rows, in_blocks, question_rows
 from labels.models import Release
 from labels.services.freezing import has_space
+from pooling.formats import MARK_OF_MODEL
 from pooling.models import Ranking, Run
 
 NAMED_IDS = 20
-MODEL = "model"
 
 
 def refuse_spaces(ids: list[str]) -> None:
@@ -49,7 +49,7 @@ def _qrels_of_questions(release: Release) -> Iterator[str]:
         by_models = set(row.model_chunk_ids)
         yield "".join(
             [
-                f"{row.external_id} {MODEL if chunk in by_models else 0} {name} {grade}\n"
+                f"{row.external_id} {MARK_OF_MODEL if chunk in by_models else 0} {name} {grade}\n"
                 for chunk, name, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True)
             ]
         )
@@ -78,7 +78,7 @@ def _propagated(release: Release) -> Iterator[str]:
             for name in members[chunk].external_ids if chunk in members else [external_id]:
                 found[name] = max((chunk not in by_models, grade), found.get(name, (False, 0)))
         yield "".join(
-            f"{row.external_id} {0 if by_people else MODEL} {name} {grade}\n"
+            f"{row.external_id} {0 if by_people else MARK_OF_MODEL} {name} {grade}\n"
             for name, (by_people, grade) in sorted(found.items(), key=lambda item: item[0].encode())
         )
 

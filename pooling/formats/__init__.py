@@ -9,7 +9,7 @@ from .chunks import ChunkFile, ChunkRecord
 from .faults import MEANINGS, Example, Faults, Findings
 from .known_answers import read_known_answers
 from .opening import Limits, Progress, Source, Unreadable
-from .qrels import LabelRecord, Negative, QrelsFile, read_qrels
+from .qrels import MARK_OF_MODEL, LabelRecord, Negative, QrelsFile, read_qrels
 from .questions import Fact, QuestionFile, QuestionRecord, read_questions
 from .run_json import Passage
 from .runs import Duplicates, Order, RankingRecord, RunFile, read_run
@@ -18,6 +18,7 @@ from .verdicts import REMAINDER_KEYS, VerdictFile, VerdictRecord, read_verdicts
 
 __all__ = [
     "FORMATS",
+    "MARK_OF_MODEL",
     "MEANINGS",
     "REMAINDER_KEYS",
     "ChunkFile",

@@ -58,6 +58,7 @@ QRELS_COLUMNS: Columns = {
     "question": (*QUESTION_NAMES, "question", "query"),
     "chunk": (*CHUNK_NAMES, "chunk", "id"),
     "grade": ("grade", "score", "label", "relevance", "rel", "rating"),
+    "from_model": ("from_model",),
 }
 
 COLUMNS: dict[str, Columns] = {

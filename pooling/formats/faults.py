@@ -73,6 +73,7 @@ MEANINGS: dict[str, str] = {
     "pair-two-grades": "One question/chunk pair has two different grades.",
     "scale-reversed": "The systems rank the low grades above the high ones: the codes may run backwards.",
     "other-grade": "Somebody else gave the pair another grade.",
+    "label-of-model": "The label is marked as a model's, which is no judgment; it was left out.",
     "judge-regraded": "The judge gave the pair another grade in this repetition before; the new one replaces it.",
     "older-text": "The answer was given on an older text of the chunk and stays with it.",
     # the file against the eval set

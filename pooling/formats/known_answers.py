@@ -49,7 +49,7 @@ def _read_plain(path: str | Path, allowed: Collection[int], limits: Limits | Non
                         expected="three columns: question, chunk, grade",
                     )
                     continue
-                raw = RawLabel(line, *fields)
+                raw = RawLabel(line, fields[0], fields[1], fields[2])
                 grade = grade_of(raw, result.findings)
                 if grade is None or not ids_are_good(raw.question, raw.chunk, line, result.findings):
                     continue

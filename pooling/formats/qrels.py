@@ -26,6 +26,8 @@ NEGATIVE_EXPLAINED = (
     "a grade of 0 or more; in several TREC tracks -1 marks pooled but unjudged and -2 junk: negative skip imports no "
     "label for them, negative zero imports 0"
 )
+# what our own qrels have in the second column of an outside judge's label
+MARK_OF_MODEL = "model"
 # in a record of a whole question "question" is its text, and "id" comes with it
 QUESTION_KEYS = ("id", "_id", "qid", "question_id", "question")
 RECORD_LISTS = ("questions", "records", "labels")
@@ -43,6 +45,7 @@ class RawLabel(NamedTuple):
     question: str
     chunk: str
     grade: object  # text from columns, a JSON value from records
+    by_model: bool = False
 
 
 @dataclass
@@ -50,8 +53,8 @@ class QrelsFile:
     """What was read: each pair once, in the order of the file.
 
     `read` counts the labels of the file, repeated and skipped ones included; `skipped_negative` those that
-    `negative="skip"` left out, `zeroed_negative` those that `negative="zero"` took as 0; `grades` counts
-    each grade as the file writes it, before negatives are changed.
+    `negative="skip"` left out, `zeroed_negative` those that `negative="zero"` took as 0, `skipped_models` those that
+    our own export marks as a model's; `grades` counts each grade as the file writes it, before negatives are changed.
     """
 
     sniff: Sniff | None = None
@@ -59,6 +62,7 @@ class QrelsFile:
     findings: Findings = field(default_factory=Findings)
     read: int = 0
     skipped_negative: int = 0
+    skipped_models: int = 0
     zeroed_negative: int = 0
     grades: dict[int, int] = field(default_factory=dict)
     digest: str | None = None
@@ -70,10 +74,12 @@ def read_qrels(
     format: str | None = None,
     allowed: Collection[int] | None = None,
     negative: Negative = "refuse",
+    with_models: bool = False,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> QrelsFile:
-    """Read labels. `allowed` are the grades of the scale (None takes any of 0 or more).
+    """Read labels. `allowed` are the grades of the scale (None takes any of 0 or more). Labels that our own export
+    marks as a model's are left out, with a warning, unless `with_models`.
 
     Never raises on content: whatever is wrong stands in `findings`.
     """
@@ -86,6 +92,16 @@ def read_qrels(
         result.sniff = sniff(source, "qrels", format)
         for raw in READERS[result.sniff.format](source, findings):
             result.read += 1
+            if raw.by_model and not with_models:
+                result.skipped_models += 1
+                findings.warnings.add(
+                    "label-of-model",
+                    line=raw.line,
+                    field=f"{raw.question}, {raw.chunk}",
+                    value=raw.grade,
+                    expected="people's labels; what a model says is imported as an outside judge",
+                )
+                continue
             grade = grade_of(raw, findings)
             if grade is None:
                 continue
@@ -174,7 +190,7 @@ def grade_of(raw: RawLabel, findings: Findings) -> int | None:
 
 
 def trec_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
-    """Four columns; the second (an iteration, an assessor, Q0) is ignored."""
+    """Four columns; the second (an iteration, an assessor, Q0) is ignored, but for our own mark of a model's label."""
     number, offset = 1, 0
     for block in source.blocks():
         for line, fields in fields_of_lines(block, number, offset, findings):
@@ -187,9 +203,9 @@ def trec_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
                     expected=four_columns(len(fields)),
                 )
                 continue
-            question, _ignored, chunk, grade = fields
+            question, mark, chunk, grade = fields
             if ids_are_good(question, chunk, line, findings):
-                yield RawLabel(line, question, chunk, grade)
+                yield RawLabel(line, question, chunk, grade, mark == MARK_OF_MODEL)
         number += block.count(b"\n")
         offset += len(block)
 
@@ -225,7 +241,8 @@ def csv_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
 
 def column_label(line: int, fields: Mapping[str, str], findings: Findings) -> Iterator[RawLabel]:
     if ids_are_good(fields["question"], fields["chunk"], line, findings):
-        yield RawLabel(line, fields["question"], fields["chunk"], fields["grade"].strip())
+        by_model = fields.get("from_model", "").strip().lower() in ("yes", "true")
+        yield RawLabel(line, fields["question"], fields["chunk"], fields["grade"].strip(), by_model)
 
 
 def jsonl_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
@@ -289,9 +306,11 @@ def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iter
         return
     if question is None:
         return
+    by_models = record.get("model_ids")
+    by_models = set(map(str, by_models)) if isinstance(by_models, list) else set()
     for chunk, grade in grades.items():
         if id_is_good(chunk, line=line, field="grades", findings=findings):
-            yield RawLabel(line, question, chunk, grade)
+            yield RawLabel(line, question, chunk, grade, chunk in by_models)
 
 
 READERS: dict[str, Callable[[Source, Findings], Iterator[RawLabel]]] = {

@@ -172,7 +172,7 @@ def _keep(
             "release": release,
             "kind": kind,
             "title": title,
-            "document": document,
+            "document": document | release.of_models,
             "created_by": by,
         },
     )

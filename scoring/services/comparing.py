@@ -13,7 +13,7 @@ from evalsets.errors import BadInput
 from evalsets.models import User
 from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
-from labels.models import Release
+from labels.models import Release, labels_of_models_in_words
 from pooling.models import Run
 from scoring.comparison import (
     ComparisonRefused,
@@ -146,12 +146,15 @@ def comparison_document(
         differences=differences,
         low=raw.known.release.evalset.low_unjudged_rate,
     )
+    claim = sentence(name, measure.depth, result, rates, reading, worse, questions)
+    of_models = labels_of_models_in_words(raw.known.release.of_models)
     return {
         "reading": reading.word,
         "why": list(reading.why),
         "measure": name,
         "release": raw.known.release.number,
         "hash": raw.known.release.content_hash,
+        **raw.known.release.of_models,
         "threshold": asked.rules.threshold,
         "gain": asked.rules.gain,
         "unit": asked.unit.value,
@@ -168,7 +171,7 @@ def comparison_document(
         ],
         "configuration_differences": differences,
         "skipped": doc_a["skipped"],
-        "sentence": sentence(name, measure.depth, result, rates, reading, worse, questions),
+        "sentence": " ".join(said for said in (claim, of_models) if said),
     }
 
 

@@ -295,6 +295,7 @@ def score_document(results: Sequence[ScoreResult]) -> dict[str, Any]:
     return {
         "release": first.release.number,
         "hash": first.release_hash,
+        **first.release.of_models,
         "threshold": first.threshold,
         "gain": first.gain,
         "policy": first.policy,

@@ -170,6 +170,7 @@ def whole_document(result: ScoreResult) -> dict[str, Any]:
     return {
         "release": result.release.number,
         "hash": result.release_hash,
+        **result.release.of_models,
         "run_hash": result.run_hash,
         "threshold": result.threshold,
         "gain": result.gain,
@@ -189,7 +190,7 @@ def questions_csv(result: ScoreResult) -> str:
     for name in result.measures:
         depth = depth_of(name)
         header += [name, f"unjudged@{depth} ({name})"]
-    writer.writerow(header)
+    writer.writerow([*header, "labels of the release from models"])
     for row in result.document["questions"]:
         cells: list[Any] = [
             result.release.number,
@@ -199,7 +200,7 @@ def questions_csv(result: ScoreResult) -> str:
         ]
         for name in result.measures:
             cells += [repr(row["measures"][name]), repr(rate_beside(row, name))]
-        writer.writerow(cells)
+        writer.writerow([*cells, result.release.of_models["from_models"]])
     return out.getvalue()
 
 

@@ -218,8 +218,8 @@ def test_the_difference_command(two_releases, capsys):
     document = json.loads(capsys.readouterr().out)
     first, second = two_releases
     assert document == {
-        "from": {"release": 1, "hash": first.content_hash},
-        "to": {"release": 2, "hash": second.content_hash},
+        "from": {"release": 1, "hash": first.content_hash, "from_models": 0, "judges": []},
+        "to": {"release": 2, "hash": second.content_hash, "from_models": 0, "judges": []},
         "added": 1,
         "removed": 1,
         "regraded": [{"from": 0, "to": 2, "count": 1}],

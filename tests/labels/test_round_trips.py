@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalsets.models import EvalSet
+from judging.services.import_judge import import_judge
 from judging.services.import_qrels import import_qrels
 from labels.exports.formats import FORMATS
 from labels.exports.trec import run_lines
@@ -110,3 +111,22 @@ def test_published_qrels_come_out_as_they_went_in(evalset, name):
     assert {(q, c, g) for q, _, c, g in map(str.split, written)} == {(q, c, g) for q, _, c, g in lines}
     assert written == sorted(written, key=lambda line: [part.encode() for part in line.split()])
     assert release.counts["labels"] == len(lines)
+
+
+@pytest.mark.parametrize("name", ["qrels", "label-json", "label-jsonl", "csv"])
+def test_a_models_label_does_not_come_back_in_as_a_judgment(evalset, other_evalset, tmp_path, name):
+    [question] = make_questions(evalset, "q1")
+    for chunk, grade, by in zip(make_chunks(evalset, "c1", "c2"), (2, 1), ("model:gpt", "file:a"), strict=True):
+        judge(question, chunk, grade, by=by)
+    release = publish_release(evalset=evalset, by=None, judges=["gpt"]).release
+    path = tmp_path / "labels"
+    path.write_bytes(b"".join(FORMATS[name].stream(release)))
+    make_questions(other_evalset, "q1")
+
+    report = import_qrels(evalset=other_evalset, source=path, by=None)
+
+    assert (report.read, report.new, report.details["models_skipped"]) == (2, 1, 1)
+    assert report.findings.warnings.examples("label-of-model")[0].field == "q1, c1"
+    assert other_evalset.judgments.get().chunk.external_id == "c2"
+    judged = import_judge(evalset=other_evalset, source=path, by=None, judge="gpt")
+    assert judged.new == 2

@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 from evalsets.commands import FairpoolCommand, find_evalset
 from evalsets.errors import BadInput
 from evalsets.progress import terminal_progress
+from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release, find_run
 from scoring.comparison import percent
 from scoring.management.rules import add_rules, rules_of
@@ -72,6 +73,8 @@ class Command(FairpoolCommand):
         for one in document["all"]:
             self._show_one(one)
         first = document["all"][0]
+        if said := labels_of_models_in_words(first):
+            self.stdout.write(said)
         self.stdout.write(
             f"Comparisons made on release {first['release']} so far: {first['comparisons_so_far']}"
             + (f", of these on the holdout split: {first['holdout_uses']}" if first["holdout_uses"] else "")

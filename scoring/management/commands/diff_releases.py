@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsets.commands import FairpoolCommand, find_evalset
+from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release
 from scoring.effects import difference_document
 
@@ -31,6 +32,9 @@ class Command(FairpoolCommand):
     def show(self, document: dict[str, Any]) -> None:
         write = self.stdout.write
         write(f"From release {document['from']['release']} to release {document['to']['release']}:")
+        for side in (document["from"], document["to"]):
+            if said := labels_of_models_in_words(side):
+                write(f"  release {side['release']}: {said}")
         regraded = sum(item["count"] for item in document["regraded"])
         write(f"  labels: {document['added']} added, {document['removed']} removed, {regraded} regraded")
         for item in document["regraded"]:

@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from evalsets.commands import FairpoolCommand, find_evalset
 from evalsets.progress import terminal_progress
+from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release, find_run
 from scoring.comparison import percent
 from scoring.management.rules import add_rules, rules_of
@@ -57,6 +58,8 @@ class Command(FairpoolCommand):
             f"Release {document['release']} ({document['hash'][:12]}), policy {document['policy']}, threshold "
             f"{document['threshold']}, {document['gain']} gain, unit {document['unit']}."
         )
+        if said := labels_of_models_in_words(document):
+            self.stdout.write(said)
         if document["unit"] == "document":
             self.stdout.write("By parent document the numbers measure the discovery of sources.")
         names = list(document["runs"][0]["measures"])
