@@ -107,7 +107,7 @@ LEGS = {
     ],
     "labels": lambda w: settled_pairs(w.evalset),
     "labels of a question": lambda w: labels_of_question(w.evalset.questions.get(external_id="q2")),
-    "labels of a chunk": lambda w: labels_of_chunk(w.evalset.chunks.get(external_id="c6")),
+    "labels of a chunk": lambda w: labels_of_chunk(w.evalset.chunks.get(external_id="c5")),
     "counts": lambda w: settled_counts(w.evalset),
     "judged chunks": lambda w: [judged_chunks(question) for question in w.evalset.questions.all()],
     "unjudged rates": lambda w: unjudged_rates([w.run], 10),

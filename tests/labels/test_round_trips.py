@@ -116,7 +116,9 @@ def test_published_qrels_come_out_as_they_went_in(evalset, name):
 @pytest.mark.parametrize("name", ["qrels", "label-json", "label-jsonl", "csv"])
 def test_a_models_label_does_not_come_back_in_as_a_judgment(evalset, other_evalset, tmp_path, name):
     [question] = make_questions(evalset, "q1")
-    for chunk, grade, by in zip(make_chunks(evalset, "c1", "c2"), (2, 1), ("model:gpt", "file:a"), strict=True):
+    for chunk, grade, by in zip(
+        make_chunks(evalset, "c1", "c2"), (2, 1), ("model:gpt", "file:a"), strict=True
+    ):
         judge(question, chunk, grade, by=by)
     release = publish_release(evalset=evalset, by=None, judges=["gpt"]).release
     path = tmp_path / "labels"
