@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef, Q
 
 from evalsets.models import ChunkRevision, EvalSet, User
 from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
+from judging.models import Judgment
 from labels.duplicates import near_pairs
 from labels.exports.reading import in_batches
 from labels.models import TextMapping
@@ -86,8 +88,14 @@ class MappingsFound(NamedTuple):
 
 @transaction.atomic
 def find_mappings(*, evalset: EvalSet, by: User | None, progress: Progress = silent) -> MappingsFound:
-    """Propose mappings anew from judged texts to unjudged ones. Those that were decided stay as they are."""
-    TextMapping.objects.filter(evalset=evalset, decided_at__isnull=True).delete()
+    """Propose mappings anew from judged texts to unjudged ones. Those that were decided stay as they are, and so do
+    those of which some labels have come along: to the search the new text looks judged by then.
+    """
+    carried = Judgment.objects.filter(
+        source=Judgment.Source.CARRIED, chunk=OuterRef("new_chunk"), revision=OuterRef("new_revision")
+    )
+    begun = Q(Exists(carried), new_revision=F("new_chunk__revision"))
+    TextMapping.objects.filter(evalset=evalset, decided_at__isnull=True).exclude(begun).delete()
     parameters = {"evalset": evalset.pk, "depth": RETURNED_TO}
     for phase, sql in (("Comparing revisions", _BY_REVISION), ("Comparing places in documents", _BY_SPAN)):
         progress(0, None, phase)

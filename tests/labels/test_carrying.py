@@ -107,6 +107,17 @@ def test_a_rule_carries_only_whole_evidence_and_marks_the_label(revised, carol):
     assert carry_by_rule(evalset=revised, by=carol) == (0, 2)
 
 
+def test_looking_again_keeps_what_is_still_to_be_asked(revised, carol):
+    carry_by_rule(evalset=revised, by=carol)
+    assert find_mappings(evalset=revised, by=carol).revision == 1
+    assert plan_by_rule(revised) == (0, 2)
+
+    add_revision(revised.chunks.get(), "Nothing of it is left.")
+
+    assert find_mappings(evalset=revised, by=carol).revision == 1
+    assert TextMapping.objects.get(decided_at=None).old_revision == 2
+
+
 def test_the_command_plans_and_carries_in_a_persons_name(revised, carol, capsys):
     call_command("carry_labels", "handbook")
     assert "1 labels can be carried by rule; 2 wait for a person." in capsys.readouterr().out
