@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections import Counter
+from io import StringIO
 
+import numpy as np
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.urls import reverse
 
 from evalsets.errors import BadInput
 from evalsets.models import Event
 from judging import batch_reads
 from judging.models import Batch, Judgment
+from judging.pair_states import read_pair_states
 from judging.services.adjudication import adjudicate
-from judging.services.batches import cancel_batch, extend_batch, remove_assessor
+from judging.services.batches import cancel_batch, extend_batch, make_batch, remove_assessor
 from judging.services.claims import claim_next
 from judging.services.gold import Gold, decided_answers, gold_count
-from tests.conftest import make_user
+from pooling.rankings import RunToDepth
+from pooling.services.pools import build_pool
+from tests.conftest import make_chunks, make_questions, make_run, make_user
 from tests.judging.batches import batch_of, cannot_judge, grade, pair_of
 
 Q1 = [f"c{n}" for n in range(8)]
@@ -41,8 +52,6 @@ def decided(evalset, carol):
 
 
 def decide(evalset, by, grades):
-    import uuid
-
     for (qid, cid), value in grades.items():
         question, chunk = evalset.questions.get(external_id=qid), evalset.chunks.get(external_id=cid)
         adjudicate(evalset=evalset, question=question, chunk=chunk, grade=value, by=by, key=uuid.uuid4())
@@ -250,12 +259,116 @@ def test_gold_stays_with_the_text_whose_answer_is_known(evalset, decided, carol,
 
 
 def test_gold_is_neither_queued_nor_taken_from_the_remainder(evalset, decided, carol, alice):
-    import numpy as np
-
-    from judging.pair_states import read_pair_states
-
     batch = batch_of(evalset, {"q1": ["c0"]}, by=carol, assessors=[alice], gold=Gold(share=0.5))
     states = read_pair_states(evalset, np.sort(np.array(evalset.questions.values_list("pk", flat=True))))
     assert len(states.queued) == 1
     assert len(states.judged) == 3
     assert batch.pairs.count() == 2
+
+
+# Pages and the command.
+
+
+@pytest.fixture
+def pool(evalset, carol):
+    """q1 with c0 to c7, of one run; c0 is decided as 1 and c1 as 0."""
+    make_questions(evalset, "q1")
+    make_chunks(evalset, *Q1, "g1")
+    run = make_run(evalset, "bm25", {"q1": Q1})
+    pool = build_pool(evalset=evalset, name="first", runs=[RunToDepth(run, 10)], by=carol, seed=5)[0]
+    decide(evalset, carol, {("q1", "c0"): 1, ("q1", "c1"): 0})
+    return pool
+
+
+def form(pool, people, **more):
+    return {
+        "pool": pool.pk,
+        "name": "Week 1",
+        "assessors": [user.pk for user in people],
+        "sharing": "by-question",
+        "overlap": 2,
+        "overlap_percent": 0,
+        "lease_minutes": 20,
+        "gold_percent": 25,
+        **more,
+    }
+
+
+def test_a_batch_with_decided_gold_from_the_page(pool, evalset, carol, alice, client_for):
+    client, url = client_for(carol), reverse("judging:batch-new", args=[evalset.slug])
+    fields = form(pool, [alice], gold="decided")
+    cost = client.get(url, fields, headers={"HX-Request": "true"}).content.decode()
+    assert "2 pairs of these questions are decided and can be drawn as gold" in cost
+    assert ">6<small>with overlap, gold aside" in cost
+    assert client.post(url, fields).status_code == 302
+    assert gold_of(Batch.objects.get()) == {"q1/c0": 1, "q1/c1": 0}
+
+
+def test_a_batch_with_a_file_of_gold_from_the_page(pool, evalset, carol, alice, client_for):
+    client, url = client_for(carol), reverse("judging:batch-new", args=[evalset.slug])
+    upload = SimpleUploadedFile("known.tsv", b"q1\tg1\t3\n")
+    assert client.post(url, form(pool, [alice], gold="file", gold_file=upload)).status_code == 302
+    batch = Batch.objects.get()
+    assert gold_of(batch) == {"q1/g1": 3}
+    html = client.get(batch.get_absolute_url()).content.decode()
+    assert "1 gold pair, for each assessor, is mixed in" in html
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"gold": "file"}, "Choose the file"),
+        ({"gold": "decided", "gold_percent": "0"}, "above 0 and at most 50"),
+        ({"gold": "decided", "gold_percent": ""}, "above 0 and at most 50"),
+        ({"gold": "file", "gold_file": SimpleUploadedFile("x.txt", b"q1 g1 9\n")}, "one of 0, 1, 2, 3"),
+    ],
+)
+def test_gold_that_cannot_be_is_said_at_the_form(pool, evalset, carol, alice, client_for, more, said):
+    url = reverse("judging:batch-new", args=[evalset.slug])
+    response = client_for(carol).post(url, form(pool, [alice], **more))
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert not Batch.objects.exists()
+
+
+def test_the_page_lists_the_misses_to_the_lead_and_says_nothing_at_the_desk(
+    pool, evalset, carol, alice, client_for
+):
+    batch = make_batch(pool=pool, name="Week 1", by=carol, assessors=[alice], gold=Gold(share=0.25), seed=1)
+    for task in claim_next(batch=batch, by=alice, count=9):
+        if task.pair.gold_grade is not None:
+            grade(task.pair, alice, 3)
+    html = client_for(carol).get(batch.get_absolute_url()).content.decode()
+    assert "Gold pairs missed" in html
+    assert "0 % <span" in html
+    assert html.count("Decide anew") == 1 + 2, "the column's heading and a link for each miss"
+
+    desk = reverse("judging:desk", args=[evalset.slug, batch.pk])
+    following = reverse("judging:desk-next", args=[evalset.slug, batch.pk])
+    client = client_for(alice)
+    payload = client.post(following, headers={"Accept": "application/json"}).content.decode()
+    for text in (client.get(desk).content.decode(), payload):
+        assert "gold" not in text.lower()
+        assert "known answer" not in text.lower()
+    shown = json.loads(payload)["next"]
+    assert shown
+    assert len({tuple(sorted(item)) for item in shown}) == 1, "all pairs come with the same fields"
+
+
+def command(*arguments: str) -> dict:
+    out = StringIO()
+    call_command("make_batch", *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_the_command_mixes_gold_in(pool, evalset, alice, known):
+    arguments = [evalset.slug, "first", "--assessor", "alice", "--gold-share", "0.25"]
+    said = command(*arguments, "--name", "A", "--gold", "decided")
+    assert (said["pairs"], said["judgments"], said["gold_pairs"]) == (6, 6, 2)
+    cancel_batch(batch=Batch.objects.get(), by=None)
+    said = command(*arguments, "--name", "B", "--gold", str(known("q1 g1 2\n")))
+    assert said["gold_pairs"] == 1
+    cancel_batch(batch=Batch.objects.get(name="B"), by=None)
+    with pytest.raises(CommandError, match="of this batch") as error:
+        command(*arguments, "--name", "C", "--gold", str(known("q7 g1 2\n")))
+    assert error.value.returncode == 3
