@@ -1,9 +1,11 @@
 """Adjudication: which pairs wait, blind until decided, the decision overrides, the originals stay, undo."""
 
+import json
 import re
 import uuid
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from evalsets.errors import BadInput
 from judging.models import Assessor, Judgment
@@ -319,3 +321,57 @@ def test_one_goes_back_to_the_last_decision(contested, evalset, carol, client_fo
     page = client.get(page_of(question, other))
     assert page.context["last"].chunk == chunk
     assert f'href="{page_of(*contested)}" data-key="u"' in page.content.decode()
+
+
+# The command.
+
+
+def run(capsys, *arguments: str) -> dict:
+    call_command("adjudicate", "handbook", *arguments, "--json")
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_command_lists_what_waits_decides_and_takes_back(contested, carol, capsys) -> None:
+    pair = ("--question", "q1", "--chunk", "c1", "--by", "carol")
+    assert run(capsys)["waiting"] == [
+        {
+            "question": "q1",
+            "chunk": "c1",
+            "grades": [0, 3],
+            "label": None,
+            "why": "no label (no grade has a majority); grades differ by 3",
+        }
+    ]
+    assert run(capsys, *pair, "--grade", "0", "--note", "Why.") == {
+        "question": "q1",
+        "chunk": "c1",
+        "label": 0,
+        "settled_by": "adjudicated",
+    }
+    assert run(capsys)["waiting"] == []
+    assert run(capsys, *pair, "--cannot-judge")["label"] is None
+    assert run(capsys, *pair, "--take-back")["settled_by"] == "contested"
+    call_command("adjudicate", "handbook")
+    assert "1 pairs wait for a decision." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--grade", "1"], "A decision needs --by"),
+        (["--by", "carol", "--question", "q1", "--chunk", "c1"], "one of --grade"),
+        (
+            ["--by", "alice", "--question", "q1", "--chunk", "c1", "--grade", "1"],
+            "alice does not lead handbook",
+        ),
+        (["--by", "carol", "--question", "q9", "--chunk", "c1", "--grade", "1"], "no question 'q9'"),
+        (["--by", "carol", "--question", "q1", "--chunk", "c9", "--grade", "1"], "no chunk 'c9'"),
+        (["--by", "carol", "--question", "q1", "--chunk", "c1", "--grade", "9"], "9 is not on the scale"),
+        (["--by", "carol", "--question", "q1", "--chunk", "c1", "--take-back"], "Nothing is decided"),
+    ],
+)
+def test_the_command_says_what_is_wrong(contested, carol, arguments, message) -> None:
+    with pytest.raises(CommandError, match=message) as refused:
+        call_command("adjudicate", "handbook", *arguments)
+    assert refused.value.returncode == 3
+    assert not Judgment.objects.filter(source="adjudication").exists()
