@@ -21,6 +21,7 @@ Voorhees (2000), Variations in relevance judgments and the measurement of retrie
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -35,6 +36,7 @@ from labels.ratings import (
     both_rated,
     distances,
     in_words,
+    packed,
     rated_twice,
     weight_matrix,
 )
@@ -222,13 +224,11 @@ def confusion_matrix(first: ArrayLike, second: ArrayLike, grades: Sequence[int])
 
 def confusion_of_all(ratings: ArrayLike, grades: Sequence[int]) -> Array:
     """Each two ratings of an item counted once, in the row of the lower grade and the column of the higher."""
-    codes = as_codes(ratings, grades)
+    codes = as_codes(packed(ratings), grades)
     table = np.zeros((len(grades), len(grades)), dtype=int)
-    for first in range(codes.shape[1]):
-        for second in range(first + 1, codes.shape[1]):
-            two = codes[:, [first, second]]
-            two = np.sort(two[(two >= 0).all(axis=1)], axis=1)
-            np.add.at(table, (two[:, 0], two[:, 1]), 1)
+    for low, high in itertools.combinations(range(codes.shape[1]), 2):
+        both = codes[codes[:, high] >= 0]
+        np.add.at(table, (both[:, low], both[:, high]), 1)
     return table
 
 
@@ -296,6 +296,7 @@ def measure_agreement(
     table = rated_twice(ratings)
     table = table[:, (~np.isnan(table)).any(axis=0)]
     raters = table.shape[1]
+    unnamed = packed(table)  # what is enough for all but Cohen's kappa
 
     def cohen(weights: Weights) -> Coefficient:
         if raters == 2:
@@ -311,16 +312,16 @@ def measure_agreement(
         ratings=int((~np.isnan(table)).sum()),
         raters=raters,
         given=tuple(int((table == grade).sum()) for grade in grades),
-        raw=raw_agreement(table, grades, 0, resamples),
-        within_one=raw_agreement(table, grades, 1, resamples),
+        raw=raw_agreement(unnamed, grades, 0, resamples),
+        within_one=raw_agreement(unnamed, grades, 1, resamples),
         cohen=cohen("identity"),
         cohen_weighted=cohen("linear"),
-        fleiss=fleiss_kappa(table, grades, "identity", resamples),
-        alpha=krippendorff_alpha(table, grades, "ordinal", resamples),
-        alpha_nominal=krippendorff_alpha(table, grades, "nominal", resamples),
-        ac1=gwet_ac(table, grades, "identity", resamples),
-        ac2=gwet_ac(table, grades, "linear", resamples),
-        overlap=relevant_overlap(table, threshold),
+        fleiss=fleiss_kappa(unnamed, grades, "identity", resamples),
+        alpha=krippendorff_alpha(unnamed, grades, "ordinal", resamples),
+        alpha_nominal=krippendorff_alpha(unnamed, grades, "nominal", resamples),
+        ac1=gwet_ac(unnamed, grades, "identity", resamples),
+        ac2=gwet_ac(unnamed, grades, "linear", resamples),
+        overlap=relevant_overlap(unnamed, threshold),
     )
 
 

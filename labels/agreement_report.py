@@ -253,15 +253,15 @@ def _of_relevant(said: Agreement, evalset: EvalSet) -> str:
 def _against_rest(rated: RatedPairs, grades: range) -> list[AgainstRest]:
     rows = []
     for place, assessor in enumerate(rated.assessors):
-        own = rated.ratings[:, [place]]
-        others = np.delete(rated.ratings, place, axis=1)
-        mine = np.broadcast_to(own, others.shape)
-        both = ~np.isnan(mine) & ~np.isnan(others)
+        graded = rated.ratings[~np.isnan(rated.ratings[:, place])]
+        others = np.delete(graded, place, axis=1)
+        mine = np.broadcast_to(graded[:, [place]], others.shape)
+        both = ~np.isnan(others)
         twos = np.column_stack([mine[both], others[both]])
         rows.append(
             AgainstRest(
                 assessor=assessor,
-                pairs=int(both.any(axis=1).sum()),
+                pairs=len(graded),
                 twos=len(twos),
                 raw=raw_agreement(twos, grades, resamples=0),
                 ac2=gwet_ac(twos, grades, "linear"),

@@ -28,6 +28,13 @@ def rated_twice(ratings: ArrayLike) -> Array:
     return table[(~np.isnan(table)).sum(axis=1) >= 2]
 
 
+def packed(ratings: ArrayLike) -> Array:
+    """Each item's ratings, lowest first, in as few columns as hold them; who gave which is lost."""
+    table = as_table(ratings)
+    most = int((~np.isnan(table)).sum(axis=1).max(initial=0))
+    return np.sort(table, axis=1)[:, :most]  # NaN sorts last
+
+
 def both_rated(first: ArrayLike, second: ArrayLike, grades: Sequence[int]) -> Array:
     """Two raters' ratings of the items that both rated, as places in `grades`: items x 2."""
     columns = [np.array(column, dtype=float) for column in (first, second)]
