@@ -163,6 +163,24 @@ class PoolNameForm(forms.Form):
     name = forms.CharField(label="Name of the pool", max_length=200)
 
 
+class SimulationForm(forms.Form):
+    """Over which runs strategies are compared."""
+
+    run = forms.ModelMultipleChoiceField(
+        label="Runs", queryset=Run.objects.none(), widget=forms.CheckboxSelectMultiple
+    )
+    k = forms.IntegerField(
+        label="Depth", min_value=1, max_value=1000, initial=50, help_text="How far down each ranking."
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, evalset: EvalSet) -> None:
+        latest = evalset.runs.latest_of_each_system()
+        super().__init__(data, initial={"run": list(latest[:PRESELECTED])})
+        run = self.fields["run"]
+        assert isinstance(run, forms.ModelMultipleChoiceField)
+        run.queryset = latest
+
+
 def depth_name(run: Run) -> str:
     return f"k-{run.pk}"
 

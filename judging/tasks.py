@@ -8,6 +8,7 @@ from evalsets.models import Question
 from evalsets.services.jobs import run_job
 from judging.services.import_uploads import import_upload as work
 from judging.services.reordering import reorder_question as reorder
+from judging.services.simulating import simulate_for_job
 from pooling.models import Pool
 
 logger = logging.getLogger(__name__)
@@ -16,6 +17,11 @@ logger = logging.getLogger(__name__)
 @shared_task
 def import_upload(job_id: int) -> None:
     run_job(job_id, work)
+
+
+@shared_task
+def simulate_strategies(job_id: int) -> None:
+    run_job(job_id, simulate_for_job)
 
 
 # Late it is of no use: the next grade asks anew.

@@ -10,7 +10,7 @@ count as judged and not relevant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,12 +66,13 @@ def simulate(
     k: int,
     threshold: int = 1,
     seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Simulation:
     """Replay the strategies over the runs, cut at k, on the questions that have a relevant label.
 
     `runs` map questions to their chunks, best first, and scores where there are any. By `seed` ties are broken and
-    lots are drawn. Raises ValueError for a strategy that cannot be simulated or that needs scores which a run does not
-    have.
+    lots are drawn; `progress` is told how many questions are done, of how many. Raises ValueError for a strategy that
+    cannot be simulated or that needs scores which a run does not have.
     """
     for name in strategies:
         _refuse_unknown(name)
@@ -79,6 +80,7 @@ def simulate(
     found: dict[str, list[int]] = {name: [] for name in strategies}
     totals = np.zeros(4, dtype=np.int64)
     for number, question in enumerate(sorted(labels)):
+        progress(number, len(labels))
         grades = labels[question]
         if not any(grade >= threshold for grade in grades.values()):
             continue
@@ -211,7 +213,8 @@ def simulation_json(simulation: Simulation) -> dict[str, Any]:
                 "name": curve.name,
                 "curve": [list(point) for point in curve.points],
                 "judgments_to_find": {
-                    str(share): _cost(curve, share * simulation.relevant_in_union) for share in SHARES
+                    str(share): judgments_to_find(curve, share * simulation.relevant_in_union)
+                    for share in SHARES
                 },
             }
             for curve in simulation.curves
@@ -219,6 +222,12 @@ def simulation_json(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def _cost(curve: Curve, wanted: float) -> int | None:
-    """The judgments after the first level at which at least so many relevant pairs are found."""
+def judgments_to_find(curve: Curve, wanted: float) -> int | None:
+    """The judgments after the first level at which at least so many relevant pairs are found; None: never."""
     return next((judgments for judgments, found in curve.points if found >= wanted - 1e-9), None)
+
+
+def found_after(curve: Curve, judgments: int) -> float:
+    """How many relevant pairs a curve has after so many judgments; between two of its points, on a straight line."""
+    at, found = zip(*curve.points, strict=True)
+    return float(np.interp(judgments, at, found))

@@ -16,18 +16,24 @@ from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import EvalSet, Question
-from judging.pool_forms import PoolForm, PoolNameForm, beginning, suggested_name
+from judging.pool_course import FoundTable, course_of, found_table, shuffled
+from judging.pool_forms import PoolForm, PoolNameForm, SimulationForm, beginning, suggested_name
 from judging.pool_numbers import PoolNumbers
 from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, sorted_questions, waterfall
 from judging.services.pools import mending_pool, pairs_of_question, preview_pool
 from judging.services.remainder import remainder_lines
+from judging.services.simulating import latest_simulation, start_simulating
+from pooling.models import Pool
 from pooling.pooled import ancestors, pair_totals
+from pooling.rankings import RunToDepth
 from pooling.services.pool_jobs import start_building
 from pooling.services.pools import build_specified_pool, existing_pool
 from pooling.specifying import PoolSpecification, specification_of
 
 # Beyond this many entries that a pool may have to read, it is built by a worker.
 BUILT_AT_ONCE = 4_000_000
+# Of an order, so many chunks are named.
+FIRST_SHOWN = 4
 # Servers between here and the browser take no longer ones.
 LONGEST_ADDRESS = 2000
 
@@ -126,6 +132,33 @@ def _built(request: AuthedRequest, specification: PoolSpecification, name: str) 
     return redirect(pool)
 
 
+@require_GET
+@access.reader
+def pool_simulation(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    """What each strategy would have found for how many judgments, on the eval set's own labels."""
+    return _simulation_page(request, evalset, SimulationForm(evalset=evalset))
+
+
+def _simulation_page(
+    request: AuthedRequest, evalset: EvalSet, form: SimulationForm, status: int = 200
+) -> HttpResponse:
+    context = {"evalset": evalset, "form": form, "job": latest_simulation(evalset)}
+    return render(request, "judging/pool_simulation.html", context, status=status)
+
+
+@require_POST
+@access.lead
+def pool_simulate(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
+    form = SimulationForm(request.POST, evalset=evalset)
+    if form.is_valid():
+        runs = [RunToDepth(run, form.cleaned_data["k"]) for run in form.cleaned_data["run"]]
+        try:
+            return redirect(start_simulating(evalset=evalset, runs=runs, by=request.user))
+        except BadInput as error:
+            form.add_error(None, str(error))
+    return _simulation_page(request, evalset, form, status=422)
+
+
 @require_POST
 @access.lead
 def pool_mend(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
@@ -164,11 +197,40 @@ def pool_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespon
         "chain_rows": chain_rows(chain, pair_totals(chain), numbers.seconds_per_judgment),
         "extensions": pool.extensions.all(),
         "batches": pool.batches.all(),
+        "course": _course(pool),
+        "reordering_count": pool.reorderings.count(),
         "page": page,
         "question_rows": [(shown[row.question_id], row.counts) for row in page],
         "q": text,
     }
     return render(request, "judging/pool_detail.html", context)
+
+
+def _course(pool: Pool) -> FoundTable | None:
+    curve = course_of(pool)
+    return found_table([curve, shuffled(curve)], relevant=curve.points[-1][1]) if curve else None
+
+
+@require_GET
+@access.reader
+def pool_order(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """Each order that the strategy gave to what was left of a question, the latest first."""
+    pool = get_object_or_404(evalset.pools, pk=pk)
+    reorderings = pool.reorderings.select_related("question")
+    text = request.GET.get("q", "").strip()
+    if text:
+        reorderings = reorderings.filter(question__external_id__icontains=text)
+    page = page_of(request, reorderings)
+    shown = {chunk for row in page for chunk in row.chunk_ids[:FIRST_SHOWN]}
+    names = dict(evalset.chunks.filter(pk__in=shown).values_list("pk", "external_id"))
+    context = {
+        "evalset": evalset,
+        "pool": pool,
+        "page": page,
+        "rows": [(row, [(pk, names[pk]) for pk in row.chunk_ids[:FIRST_SHOWN]]) for row in page],
+        "q": text,
+    }
+    return render(request, "judging/pool_order.html", context)
 
 
 def _matching(evalset: EvalSet, text: str) -> set[int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from celery import current_app
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.urls import reverse
 
@@ -202,6 +204,47 @@ def test_the_task_is_one_service_call(batch, alice) -> None:
     assert Reordering.objects.count() == 1
 
 
+def test_the_pool_page_shows_what_judging_found_and_each_order(batch, alice, carol, client_for) -> None:
+    lead = client_for(carol)
+    page = lead.get(batch.pool.get_absolute_url())
+    assert "No order yet but the first" in page.content.decode()
+    assert page.context["course"] is None
+    seen = judge_next(batch, alice, 6)
+    renew(batch)
+    gold = batch.pairs.get(chunk__external_id="g7")
+    BatchPair.objects.filter(pk=gold.pk).update(gold_grade=2)
+    grade(gold, alice, 2)
+    table = lead.get(batch.pool.get_absolute_url()).context["course"]
+    found = [sum(name in GOOD for name in seen[:n]) for n in range(7)]
+    assert table.columns == [0, 1, 2, 3, 4, 5, 6]
+    assert [count for count, _ in table.rows[0].cells] == found
+    assert [share for _, share in table.rows[1].cells] == pytest.approx([n / 6 for n in range(7)])
+
+    order = lead.get(reverse("judging:pool-order", args=["handbook", batch.pool_id]), {"q": "q1"})
+    ((row, first),) = order.context["rows"]
+    assert [pk for pk, _ in first] == row.chunk_ids[:4]
+    assert [name for _, name in first] == order_of(batch)[:4]
+    assert lead.get(order.request["PATH_INFO"], {"q": "q2"}).context["rows"] == []
+
+
+def test_the_command_prints_and_replays_the_log(batch, alice, capsys) -> None:
+    seen = judge_next(batch, alice, 2)
+    renew(batch)
+    call_command("pool_orders", "handbook", "P", "--check", "--json")
+    document = json.loads(capsys.readouterr().out)
+    (one,) = document["orders"]
+    assert one["grades"] == [[name, name in GOOD] for name in seen]
+    assert (one["order"], one["replayed"]) == (order_of(batch), True)
+    Reordering.objects.update(chunk_ids=Reordering.objects.get().chunk_ids[::-1])
+    with pytest.raises(SystemExit) as caught:
+        call_command("pool_orders", "handbook", "P", "--check")
+    assert caught.value.code == 1
+    assert "COMES OUT OTHERWISE" in capsys.readouterr().out
+    Pool.objects.update(strategy="depth")
+    with pytest.raises(CommandError, match="does not follow the grades"):
+        call_command("pool_orders", "handbook", "P")
+
+
 def save_at_desk(client, batch: Batch, pair: BatchPair, user) -> int:
     """Grade the pair 0 by the desk's own requests; returns the status."""
     client.post(reverse("judging:desk-next", args=["handbook", batch.pk]))
@@ -287,6 +330,8 @@ def test_many_at_once_while_a_worker_puts_things_in_order(web, worker, evalset, 
 
     with ThreadPoolExecutor(len(browsers)) as threads:
         seen = list(threads.map(judge_all, browsers))
+    for browser in browsers:
+        browser.connection.close()
     assert all(len(one) == len(set(one)) for one in seen)
     assert set(places_by_pair(batch).values()) == {2}
     wait_for(lambda: Reordering.objects.count() >= 4)

@@ -1,0 +1,111 @@
+"""Comparing strategies on an eval set's own labels: each is replayed over runs, in the background."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import connection
+from django.urls import reverse
+
+from evalsets.errors import BadInput
+from evalsets.models import EvalSet, Job, User
+from evalsets.progress import Progress
+from evalsets.services.jobs import JobOutcome, start_job
+from judging.pool_course import found_table
+from pooling.models import Ranking, Run
+from pooling.rankings import RunToDepth
+from pooling.simulation import SHARES, SIMULATED, judgments_to_find, simulate
+from pooling.simulation import Ranking as Returned
+
+TASK = "judging.tasks.simulate_strategies"
+# Of columns of the table that the picture is drawn from.
+STEPS = 20
+
+# The last word of people and files on the current text of each pair; a decision stands above it.
+_GRADES = """
+    SELECT DISTINCT ON (j.question_id, j.chunk_id) j.question_id, j.chunk_id, j.grade
+    FROM judging_judgment j
+    JOIN judging_assessor assessor ON assessor.id = j.assessor_id AND assessor.kind <> 'model'
+    JOIN evalsets_chunk chunk ON chunk.id = j.chunk_id AND chunk.revision = j.revision
+    WHERE j.evalset_id = %s AND j.kind = 'grade'
+      AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+    ORDER BY j.question_id, j.chunk_id, j.source = 'adjudication' DESC, j.id DESC
+"""
+
+
+def start_simulating(*, evalset: EvalSet, runs: Sequence[RunToDepth], by: User) -> Job:
+    """Replay all strategies over these runs, each cut at its depth. Raises BadInput where nothing could be found."""
+    if len(runs) < 2:
+        raise BadInput("Strategies differ in how they choose among runs: name at least two.")
+    if not any(
+        grade >= evalset.threshold for known in _grades_of(evalset).values() for grade in known.values()
+    ):
+        raise BadInput("No pair is known to be relevant yet. Judge or import labels first.")
+    return start_job(
+        evalset=evalset,
+        task=TASK,
+        title=f"Compare strategies over {len(runs)} runs",
+        by=by,
+        parameters={"runs": [[run.pk, k] for run, k in runs]},
+    )
+
+
+def simulate_for_job(job: Job, progress: Progress) -> JobOutcome:
+    """The curves of all strategies; questions that have no relevant label are left out."""
+    evalset: EvalSet = job.evalset
+    depths: dict[int, int] = dict(job.parameters["runs"])
+    names = dict(Run.objects.filter(pk__in=depths).values_list("pk", "name"))
+    progress(0, None, "Reading runs and labels")
+    rankings = [_rankings(run, k) for run, k in depths.items()]
+    scored = all(scores is not None for ranking in rankings for _, scores in ranking.values())
+    strategies = [name for name in SIMULATED if scored or name not in ("budget:combsum", "budget:combmnz")]
+    simulation = simulate(
+        rankings, _grades_of(evalset), strategies, k=max(depths.values()), threshold=evalset.threshold,
+        progress=lambda done, total: progress(done, total, "Replaying strategies"),
+    )  # fmt: skip
+    table = found_table(simulation.curves, relevant=simulation.relevant_in_union, steps=STEPS)
+    return JobOutcome(
+        {
+            "runs": [[names[run], k] for run, k in depths.items()],
+            "union": simulation.union,
+            "unlabelled": simulation.unlabelled,
+            "relevant_in_union": simulation.relevant_in_union,
+            "relevant": simulation.relevant,
+            "columns": table.columns,
+            "rows": [{"name": row.name, "cells": row.cells} for row in table.rows],
+            "shares": list(SHARES),
+            "costs": [
+                [
+                    curve.name,
+                    [judgments_to_find(curve, share * simulation.relevant_in_union) for share in SHARES],
+                ]
+                for curve in simulation.curves
+            ],
+        },
+        reverse("judging:pool-simulation", args=[evalset.slug]),
+    )
+
+
+def latest_simulation(evalset: EvalSet) -> Job | None:
+    """The last one that came to an end with a result."""
+    return evalset.jobs.filter(task=TASK, result__isnull=False).first()
+
+
+def _grades_of(evalset: EvalSet) -> Mapping[Any, Mapping[Any, int]]:
+    """By Question.id and Chunk.id, as texts: a simulation reads IDs as files give them."""
+    grades: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    with connection.cursor() as cursor:
+        cursor.execute(_GRADES, [evalset.pk])
+        for question, chunk, grade in cursor:
+            grades[str(question)][str(chunk)] = grade
+    return grades
+
+
+def _rankings(run: int, k: int) -> dict[str, Returned]:
+    rows = Ranking.objects.filter(run=run).values_list("question", "chunk_ids", "scores")
+    return {
+        str(question): ([str(chunk) for chunk in chunks[:k]], None if scores is None else scores[:k])
+        for question, chunks, scores in rows.iterator()
+    }
