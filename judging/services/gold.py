@@ -21,7 +21,7 @@ from django.db import connection
 
 from evalsets.errors import BadInput
 from evalsets.models import Chunk, EvalSet, Question
-from judging.models import Assessor, Batch, Judgment
+from judging.models import Assessor, Batch, BatchPair, Judgment
 from pooling.formats import LabelRecord, read_known_answers
 from pooling.services.importing.report import begin_report, configured_limits, finish
 
@@ -131,7 +131,7 @@ def draw_gold(
 
     As many as make `share` of what each assessor judges, when each of them meets all of them: at least one, and no more
     than there are. Drawn by the seed, spread over the questions. What all of the people have read before is no check,
-    and is left out. Raises BadInput where no known answer is left.
+    and is left out; so is what lies in an open batch. Raises BadInput where no known answer is left.
     """
     if not 0 < gold.share < 1:
         raise BadInput(f"The gold's share is {gold.share}; it is a number above 0 and below 1.")
@@ -168,14 +168,24 @@ def not_read_by_all(
     with connection.cursor() as cursor:
         cursor.execute(_READ_BEFORE, {**values, "evalset": evalset.pk, "assessors": list(assessors)})
         readers = {(question, chunk): count for question, chunk, count in cursor.fetchall()}
-    return sorted(answer for answer in answers if readers.get(answer[:2], 0) < people)
+    # What lies in an open batch may reach them there: nobody shall meet a pair twice.
+    lying = BatchPair.objects.filter(
+        batch__in=Batch.objects.open().filter(evalset=evalset),
+        filled_at__isnull=True,
+        question__in=values["questions"],
+        chunk__in=values["chunks"],
+    )
+    elsewhere = set(lying.values_list("question", "chunk"))
+    return sorted(
+        answer for answer in answers if readers.get(answer[:2], 0) < people and answer[:2] not in elsewhere
+    )
 
 
 def _why_nothing(gold: Gold, known: int) -> str:
     if known:
         return (
-            f"All {known} pairs with a known answer were judged by each of these assessors already, so they check "
-            "nothing. Give a file with other known answers, or name somebody new."
+            f"All {known} pairs with a known answer were judged by each of these assessors already, or lie in an open "
+            "batch, so they check nothing here. Give a file with other known answers, or name somebody new."
         )
     if gold.file is None:
         return (
