@@ -226,12 +226,12 @@ def _why_this_one(said: Agreement, read: Coefficient, share: float, skewed: bool
         )
     if skewed:
         kappa = said.cohen if said.cohen.value is not None else said.fleiss
+        so = "holds all the same" if (kappa.value or 0) >= RELIABLE else "collapses over a few differences"
         return (
             f"{percent(share)} of the judgments are grade {grade}, and people agree in "
             f"{percent(said.raw.value or 0)}. As kappa takes chance, that alone would agree in "
-            f"{percent(kappa.chance or 0)}, so that kappa collapses over a few differences (it is "
-            f"{kappa.value or 0:.2f}). AC1 and AC2 do not: AC2, which also counts near misses, is the one to read: "
-            f"{read.value or 0:.2f}."
+            f"{percent(kappa.chance or 0)}, and kappa {so} (it is {kappa.value or 0:.2f}). AC1 and AC2 stand "
+            f"such a share: AC2, which also counts near misses, is the one to read: {read.value or 0:.2f}."
         )
     return (
         f"No grade prevails (the commonest, {grade}, is {percent(share)} of the judgments), so Krippendorff's "
@@ -243,10 +243,11 @@ def _of_relevant(said: Agreement, evalset: EvalSet) -> str:
     overlap = said.overlap
     if overlap.share is None:
         return f"Nobody found any of these pairs relevant (grade {evalset.threshold} or more)."
+    little = " That is little to go by." if overlap.any_of < FEWEST_RELEVANT else ""
     return (
         f"Of the {overlap.any_of} pairs that anybody found relevant (grade {evalset.threshold} or more), all "
-        f"who graded them did in {overlap.all_of} ({percent(overlap.share)}). Among TREC assessors this overlap was "
-        "42 to 49 %, and the order of systems held all the same (Voorhees 2000)."
+        f"who graded them did in {overlap.all_of} ({percent(overlap.share)}).{little} Among TREC "
+        "assessors this overlap was 42 to 49 %, and the order of systems held all the same (Voorhees 2000)."
     )
 
 

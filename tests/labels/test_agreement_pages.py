@@ -131,6 +131,7 @@ def test_nearly_all_zeros_ac2_is_read_and_says_why(evalset, world, alice, bob, c
     page = client_for(carol).get(PAGE).content.decode()
     assert "93 % of the judgments are grade 0" in page
     assert "kappa collapses" in page
+    assert "That is little to go by." in page
 
 
 def test_what_is_relevant_may_be_in_dispute_though_the_zeros_are_agreed(evalset, world, alice, bob) -> None:
@@ -159,6 +160,14 @@ def test_the_verdict(evalset, world, alice, bob, cells, level, coefficient) -> N
     report = report_agreement(evalset)
     assert report.verdict.level == level
     assert report.verdict.read == getattr(report.agreement, coefficient)
+
+
+def test_where_kappa_holds_though_one_grade_prevails_it_is_not_said_to_collapse(
+    evalset, world, alice, bob
+) -> None:
+    judged(world, alice, bob, {(0, 0): 50, (2, 2): 7, (3, 3): 2})
+    [why, *_] = report_agreement(evalset).verdict.why
+    assert "kappa holds all the same (it is 1.00)" in why
 
 
 def test_each_against_the_rest_and_each_two(evalset, world, alice, bob, carol) -> None:
