@@ -62,7 +62,7 @@ class FairpoolAPI(NinjaAPI):
         return document
 
 
-api = FairpoolAPI(title="Fairpool", version="1", description=DESCRIPTION, urls_namespace="api")
+api = FairpoolAPI(title="Fairpool", version="1", description=DESCRIPTION, urls_namespace="api", docs_url=None)
 answer_errors_of(api)
 for address, routes in (
     ("", evalset_routes),

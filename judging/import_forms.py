@@ -96,7 +96,7 @@ class RunForm(ImportForm):
         max_length=200, required=False, label="Name of the run", help_text="Empty: the system's name."
     )
     stage = forms.ChoiceField(choices=Run.Stage.choices, initial=Run.Stage.RERANKED, required=False)
-    k = forms.IntegerField(min_value=1, required=False, label="k asked for")
+    k = forms.IntegerField(min_value=1, max_value=1_000_000, required=False, label="k asked for")
     version = forms.CharField(max_length=200, required=False, label="Version of the system")
     date = forms.DateField(
         required=False,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from axes.helpers import get_client_ip_address
+from django.conf import settings
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
@@ -14,11 +15,6 @@ from ninja.security import HttpBearer
 
 from evalsets.models import ApiToken, EvalSet, Member, User
 from evalsets.services.tokens import find_token, note_use
-
-# So many wrong tokens from one address within so many seconds; after that it is told to wait, and nothing is looked
-# up that could have been guessed. A right token is let in all the same: nobody can shut out another program.
-WRONG_TOKENS = 20
-WRONG_TOKENS_SECONDS = 15 * 60
 
 
 @dataclass(frozen=True)
@@ -71,14 +67,20 @@ class Token(HttpBearer):
 
 
 def _refuse(request: HttpRequest, why: str) -> NoReturn:
+    """Say why, as long as few wrong tokens came from there; the limits are those on wrong passwords.
+
+    A right token is let in all the same, so that nobody shuts out another program behind one address. That guesses
+    nothing away: a token is 256 random bits. Each web process counts for itself.
+    """
     key = f"wrong-tokens:{get_client_ip_address(request)}"
-    cache.add(key, 0, WRONG_TOKENS_SECONDS)
+    seconds = int(settings.AXES_COOLOFF_TIME * 3600)
+    cache.add(key, 0, seconds)
     try:
         wrong = cache.incr(key)
     except ValueError:  # it ran out between the two
         wrong = 1
-    if wrong > WRONG_TOKENS:
-        raise Throttled(wait=WRONG_TOKENS_SECONDS)
+    if wrong > settings.AXES_FAILURE_LIMIT:
+        raise Throttled(wait=seconds)
     raise AuthenticationError(message=why)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 from pydantic import Field
@@ -99,6 +100,10 @@ def answer_errors_of(api: NinjaAPI) -> None:
     @api.exception_handler(SuspiciousOperation)
     def _suspicious(request: HttpRequest, error: SuspiciousOperation) -> HttpResponse:
         return problem(400, f"The request cannot be read: {error}")
+
+    @api.exception_handler(MultiPartParserError)
+    def _broken_form(request: HttpRequest, error: MultiPartParserError) -> HttpResponse:
+        return problem(400, f"The form cannot be read: {error}")
 
     @api.exception_handler(Exception)
     def _fault(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -71,7 +71,12 @@ def _understood(said: QueryDict, form: ImportForm) -> tuple[dict[str, Any], dict
         for name, messages in asked.errors.items()
         for error in messages
     ]
-    known = {*form.fields, *receiving.fields}
+    known = {**form.fields, **receiving.fields}
+    errors += [
+        {"loc": ("query", name), "msg": "Write true or false."}
+        for name, field in known.items()
+        if isinstance(field, forms.BooleanField) and said.get(name, "true") not in ("true", "false")
+    ]
     errors += [
         {"loc": ("query", name), "msg": f"There is no such option. Known: {', '.join(sorted(known))}."}
         for name in said

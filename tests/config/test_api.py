@@ -6,7 +6,6 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from evalsets.api import auth
 from evalsets.models import ApiToken
 from tests.config.api import API, ApiClient, token_for
 from tests.conftest import make_chunks, make_questions
@@ -69,9 +68,9 @@ def test_a_token_loses_power_with_its_maker(evalset, carol) -> None:
     assert client.get(API).json()["token"]["role"] == "viewer"
 
 
-def test_wrong_tokens_are_throttled_and_right_ones_are_not(evalset, carol) -> None:
+def test_wrong_tokens_are_throttled_and_right_ones_are_not(evalset, carol, settings) -> None:
     wrong, right = ApiClient("fairpool_wrong"), ApiClient(token_for(evalset, carol))
-    for _ in range(auth.WRONG_TOKENS):
+    for _ in range(settings.AXES_FAILURE_LIMIT):
         assert wrong.get(API).status_code == 401
     response = wrong.get(API)
     assert_problem(response, 429, "Too many wrong tokens")

@@ -123,6 +123,8 @@ def test_the_body_is_the_file_whatever_its_type_is_called(content_type, evalset,
     ("address", "field", "message"),
     [
         ("run?stage=last", "stage", "not one of the available choices"),
+        ("run?check=perhaps", "check", "Write true or false"),
+        ("run?k=99999999999", "k", "less than or equal to 1000000"),
         ("run?k=0", "k", "greater than or equal to 1"),
         ("run?config=%5B%5D", "config", "JSON object"),
         ("run?unknown_question=skip", "unknown_question", "no such option"),
@@ -144,6 +146,11 @@ def test_no_file(lead) -> None:
     assert_problem(lead.call("post", "/imports/run", b"", content_type="text/plain"), 422, "Send the file")
     assert_problem(lead.post(f"{lead.base}/imports/run", {"system": "x"}), 422, "Send the file")
     assert_problem(lead.call("post", "/imports/nothing", RUN, content_type="text/plain"), 404)
+
+
+def test_a_form_that_cannot_be_read(lead) -> None:
+    response = lead.call("post", "/imports/run", RUN, content_type="multipart/form-data")
+    assert_problem(response, 400, "Invalid boundary")
 
 
 def test_a_file_over_the_limit_is_refused(evalset, lead, settings) -> None:
