@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections import Counter
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.urls import reverse
 
 from evalsets.errors import BadInput, Refused
@@ -246,3 +250,56 @@ def test_a_pool_without_runs_or_with_nothing_left_is_no_fault_of_ours(evalset, c
         response = client.post(url, fields | more)
         assert response.status_code == 422
     assert not Batch.objects.exists()
+
+
+# The command.
+
+
+def command(batch: Batch, *arguments: str) -> dict:
+    out = StringIO()
+    call_command("batch", batch.evalset.slug, batch.name, *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_the_command_says_how_far_a_batch_is_and_acts_on_it(batch, carol, alice, bob):
+    said = command(batch)
+    assert (said["state"], said["pairs"], said["filled"], said["done"], said["wanted"]) == (
+        "open",
+        4,
+        1,
+        1,
+        4,
+    )
+    assert [(row["name"], row["judged"], row["held"]) for row in said["assessors"]] == [
+        ("alice", 1, 1),
+        ("bob", 0, 2),
+    ]
+    assert command(batch, "--pause")["state"] == "paused"
+    assert command(batch, "--resume", "--due", "2027-01-31")["due_on"] == "2027-01-31"
+    command(batch, "--give", "alice", "q2")
+    assert batch.batch_questions.get(question__external_id="q2").assigned_to.user == alice
+    said = command(batch, "--take-out", "bob", "--add", "carol")
+    assert [row["name"] for row in said["assessors"]] == ["alice", "carol"]
+    assert command(batch, "--cancel")["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--take-out", "carol"], "not an assessor of batch"),
+        (["--give", "alice", "q9"], "does not have: q9"),
+        (["--give", "alice"], "none was named"),
+        (["--give", "carol", "q1"], "Add them first"),
+        (["--add", "victor"], "cannot judge in"),
+        (["--more-pairs"], "Nothing is left"),
+    ],
+)
+def test_the_command_says_what_is_wrong(batch, victor, arguments, reason):
+    with pytest.raises(CommandError, match=reason) as error:
+        command(batch, *arguments)
+    assert error.value.returncode == 3
+
+
+def test_the_command_names_the_batches_there_are(batch):
+    with pytest.raises(CommandError, match="Known: Week 1"):
+        call_command("batch", batch.evalset.slug, "Week 9")

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evalsets.commands import FairpoolCommand, find_evalset, find_user
+from evalsets.errors import BadInput
+from evalsets.models import EvalSet
+from judging import batch_reads
+from judging.models import Batch
+from judging.services import batches as services
+
+
+class Command(FairpoolCommand):
+    help = "Say how far a batch is, after doing with it what is asked."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("evalset", metavar="SLUG", help="The eval set.")
+        parser.add_argument("batch", metavar="BATCH", help="The batch's name.")
+        act = parser.add_mutually_exclusive_group()
+        act.add_argument("--pause", action="store_true", help="Hand out nothing more.")
+        act.add_argument("--resume", action="store_true", help="Hand out pairs again.")
+        act.add_argument(
+            "--cancel", action="store_true", help="End it for good. Judgments stay; open pairs go back."
+        )
+        act.add_argument("--take-out", metavar="USER", help="Take an assessor out; what they hold goes back.")
+        act.add_argument(
+            "--give",
+            nargs="+",
+            metavar=("USER", "QUESTION"),
+            help="Give these questions, by ID, to an assessor of the batch; what others hold of them goes back.",
+        )
+        parser.add_argument(
+            "--add", metavar="USER", action="append", default=[], help="Add an assessor. One for each."
+        )
+        parser.add_argument(
+            "--due", type=datetime.date.fromisoformat, metavar="YYYY-MM-DD", help="A due date."
+        )
+        parser.add_argument(
+            "--more-pairs", action="store_true", help="Take in what is new in the pool's remainder."
+        )
+
+    def perform(self, **options: Any) -> dict[str, Any]:
+        batch = _find_batch(find_evalset(options["evalset"]), options["batch"])
+        if options["add"] or options["due"] or options["more_pairs"]:
+            services.extend_batch(
+                batch=batch,
+                by=None,
+                assessors=[find_user(name) for name in options["add"]],
+                due_on=options["due"],
+                more_pairs=options["more_pairs"],
+            )
+        if options["pause"]:
+            services.pause_batch(batch=batch, by=None)
+        elif options["resume"]:
+            services.resume_batch(batch=batch, by=None)
+        elif options["cancel"]:
+            services.cancel_batch(batch=batch, by=None)
+        elif options["take_out"]:
+            assessor = batch.assessors.filter(user=find_user(options["take_out"])).first()
+            if assessor is None:
+                raise BadInput(f"{options['take_out']} is not an assessor of batch {batch}.")
+            services.remove_assessor(batch=batch, by=None, assessor=assessor)
+        elif options["give"]:
+            _give(batch, *options["give"])
+        return _document(batch)
+
+    def show(self, document: dict[str, Any]) -> None:
+        self.stdout.write(
+            f"Batch {document['name']}, {document['state']}: {document['done']} of {document['wanted']} judgments, "
+            f"{document['filled']} of {document['pairs']} pairs."
+        )
+        for row in document["assessors"]:
+            gold = f", gold {row['gold_exact']} of {row['gold']} exact" if row["gold"] else ""
+            self.stdout.write(
+                f"  {row['name']}: {row['judged']} judged, {row['skipped']} skipped, holds {row['held']}{gold}"
+            )
+
+
+def _find_batch(evalset: EvalSet, name: str) -> Batch:
+    batch = evalset.batches.filter(name=name).first()
+    if batch is None:
+        known = ", ".join(evalset.batches.values_list("name", flat=True)[:20]) or "none yet"
+        raise BadInput(f"There is no batch {name!r}. Known: {known}.")
+    return batch
+
+
+def _give(batch: Batch, user: str, *questions: str) -> None:
+    to = batch.assessors.filter(user=find_user(user)).first()
+    if to is None:
+        raise BadInput(f"{user} is not an assessor of batch {batch}. Add them first, with --add.")
+    rows = list(batch.batch_questions.filter(question__external_id__in=questions).select_related("question"))
+    missing = set(questions) - {row.question.external_id for row in rows}
+    if missing or not rows:
+        said = ", ".join(sorted(missing)) or "none was named"
+        raise BadInput(f"Questions that batch {batch} does not have: {said}.")
+    services.reassign_questions(batch=batch, by=None, to=to, questions=rows)
+
+
+def _document(batch: Batch) -> dict[str, Any]:
+    state = next(
+        state for state in Batch.STATES if Batch.objects.in_state(state).filter(pk=batch.pk).exists()
+    )
+    batch.refresh_from_db()
+    figures = batch_reads.batch_figures(batch)
+    numbers = ("judged", "extra", "skipped", "cannot_judge", "held", "median_seconds")
+    gold = ("gold", "gold_exact", "gold_near")
+    return {
+        "batch": batch.pk,
+        "name": batch.name,
+        "state": state,
+        "due_on": batch.due_on.isoformat() if batch.due_on else None,
+        "questions": figures.questions,
+        "pairs": figures.pairs,
+        "filled": figures.filled,
+        "wanted": figures.wanted,
+        "done": figures.done,
+        "gold_pairs": figures.gold_pairs,
+        "assessors": [
+            {
+                "name": row.assessor.name,
+                "in_batch": row.in_batch,
+                **{name: getattr(row, name) for name in (*numbers, *gold)},
+            }
+            for row in batch_reads.assessor_rows(batch)
+        ],
+    }
