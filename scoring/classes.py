@@ -4,6 +4,8 @@ Questions are numbered 0, 1, 2, … in the order of the eval set; chunks are any
 database's keys). A *unit* is what is counted once: the class of a chunk, or its parent document.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -219,7 +221,8 @@ def _absent_from(keys: IntArray, others: IntArray) -> IntArray:
     return np.setdiff1d(others, keys) if len(others) else others
 
 
-class Graded(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Graded:
     """The rankings of a run with what is known of each entry; arrays as long as the run unless noted.
 
     ``question`` and ``start`` are as in `Rankings` (one a ranking). ``grade`` is the grade of the entry's
@@ -239,15 +242,27 @@ class Graded(NamedTuple):
     pooled: BoolArray
     by_model: BoolArray
 
-    @property
+    @cached_property
     def unjudged(self) -> BoolArray:
-        """Return which entries no person has judged: a model's label counts in scores, and is no judgment."""
+        """Which entries no person has judged: a model's label counts in scores, and is no judgment."""
         return (self.grade == UNJUDGED) | self.by_model
 
-    @property
+    @cached_property
+    def unjudged_before(self) -> IntArray:
+        """How many entries are unjudged before each one, and in all."""
+        return count_before(self.unjudged)
+
+    @cached_property
     def rank(self) -> IntArray:
-        """Return each entry's position in its ranking, from 1."""
+        """Each entry's position in its ranking, from 1."""
         return np.arange(len(self.grade)) - np.repeat(self.start[:-1], np.diff(self.start)) + 1
+
+
+def count_before(flags: BoolArray) -> IntArray:
+    """Return how many flags are set before each entry, and in all."""
+    before = np.zeros(len(flags) + 1, np.int64)
+    np.cumsum(flags, out=before[1:])
+    return before
 
 
 def match(

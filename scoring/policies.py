@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from scoring.classes import UNJUDGED, BoolArray, FloatArray, Graded, IntArray
+from scoring.classes import UNJUDGED, FloatArray, Graded, IntArray, count_before
 
 Policy = Literal["raw", "judged-only", "strict"]
 POLICIES: tuple[Policy, ...] = ("raw", "judged-only", "strict")
@@ -52,10 +52,9 @@ def apply_policy(graded: Graded, policy: Policy, depth: int | None) -> Graded:
 
 def _condensed(graded: Graded) -> Graded:
     keep = graded.grade != UNJUDGED
-    kept_before = np.concatenate([[0], np.cumsum(keep)])
     return Graded(
         graded.question,
-        kept_before[graded.start],
+        count_before(keep)[graded.start],
         graded.chunk[keep],
         graded.grade[keep],
         graded.row[keep],
@@ -69,10 +68,8 @@ def _condensed(graded: Graded) -> Graded:
 def unjudged_entries(graded: Graded, depth: int | None) -> list[UnjudgedEntry]:
     """Return the entries without a label within the depth, in the order of the rankings."""
     rank = graded.rank
-    missing = graded.unjudged
-    if depth is not None:
-        missing &= rank <= depth
-    at = np.flatnonzero(missing)
+    within = graded.unjudged if depth is None else graded.unjudged & (rank <= depth)
+    at = np.flatnonzero(within)
     question = np.repeat(graded.question, np.diff(graded.start))[at]
     return [
         UnjudgedEntry(*entry)
@@ -105,11 +102,10 @@ def count_unjudged(graded: Graded, k: int | None) -> Unjudged:
 
 def count_unjudged_at(graded: Graded, depths: Mapping[str, int | None]) -> dict[str, Unjudged]:
     """Return the counts of `count_unjudged` for several depths at once."""
-    before = _running(graded.unjudged)
     counts = {}
     for name, k in depths.items():
         returned = _within(graded, k)
-        counts[name] = Unjudged(returned, _between(before, graded.start, returned))
+        counts[name] = Unjudged(returned, _between(graded.unjudged_before, graded.start, returned))
     return counts
 
 
@@ -120,18 +116,13 @@ def count_inadmissible(graded: Graded, k: int | None) -> IntArray:
 
 def count_inadmissible_at(graded: Graded, depths: Mapping[str, int | None]) -> dict[str, IntArray]:
     """Return the counts of `count_inadmissible` for several depths at once."""
-    before = _running(graded.inadmissible)
+    before = count_before(graded.inadmissible)
     return {name: _between(before, graded.start, _within(graded, k)) for name, k in depths.items()}
 
 
 def _within(graded: Graded, k: int | None) -> IntArray:
     lengths = np.diff(graded.start)
     return lengths if k is None else np.minimum(lengths, k)
-
-
-def _running(flags: BoolArray) -> IntArray:
-    """Return how many flags are set before each entry, and in all."""
-    return np.concatenate([[0], np.cumsum(flags)])
 
 
 def _between(before: IntArray, start: IntArray, within: IntArray) -> IntArray:

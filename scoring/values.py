@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pytrec_eval
 
-from scoring.classes import BoolArray, FloatArray, Graded, Truth
+from scoring.classes import UNJUDGED, BoolArray, FloatArray, Graded, Truth
 from scoring.inferred import inferred_ap, inferred_ndcg
 from scoring.measures import MAX_EXPONENTIAL_GRADE, Gain, Measure, gain_of
 from scoring.policies import count_unjudged
@@ -202,11 +202,12 @@ def rbp(graded: Graded, measure: Measure, *, threshold: int) -> FloatArray:
 
 
 def rbp_residual(graded: Graded, measure: Measure) -> FloatArray:
-    """Return how much RBP could still rise: the weight of unjudged entries and of all behind the last."""
-    lengths = np.diff(graded.start)
-    seen = lengths if measure.k is None else np.minimum(lengths, measure.k)
-    behind: FloatArray = np.power(_persistence(measure), seen.astype(np.float64))
-    return _rbp_weight(graded, measure, graded.grade < 0) + behind
+    """Return how much RBP could still rise: the weight of unjudged entries and of all behind the last.
+
+    That is all the weight there is, 1, less that of the judged entries (to k, if given).
+    """
+    judged = _rbp_weight(graded, measure, graded.grade != UNJUDGED)
+    return np.maximum(1.0 - judged, 0.0)  # the sum of a full ranking may be a rounding error above 1
 
 
 def _rbp_weight(graded: Graded, measure: Measure, which: BoolArray) -> FloatArray:
