@@ -3,9 +3,11 @@
 import json
 import re
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from evalsets.errors import BadInput
 from judging.models import Assessor, Judgment
@@ -375,3 +377,24 @@ def test_the_command_says_what_is_wrong(contested, carol, arguments, message) ->
         call_command("adjudicate", "handbook", *arguments)
     assert refused.value.returncode == 3
     assert not Judgment.objects.filter(source="adjudication").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_leads_at_once_make_one_chain(evalset, carol) -> None:
+    [question], [chunk] = make_questions(evalset, "q1"), make_chunks(evalset, "c1")
+    judge(question, chunk, 0, by="file:a")
+    judge(question, chunk, 3, by="file:b")
+
+    def decide(grade: int) -> None:
+        try:
+            adjudicate(
+                evalset=evalset, question=question, chunk=chunk, grade=grade, by=carol, key=uuid.uuid4()
+            )
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(decide, [0, 1, 2, 3] * 3))
+    assert Judgment.objects.filter(source="adjudication").count() == 12
+    assert standing_decisions(question, chunk).count() == 1
+    assert len(blind_pair(question, chunk, chunk.revisions.get()).decisions) == 12
