@@ -106,12 +106,19 @@ def waiting_tasks(*, batch: Batch, assessor: Assessor, count: int) -> list[Task]
     return list(queue(batch=batch, assessor=assessor).select_related("pair__question")[:count])
 
 
+TEXTS = """
+    SELECT t.* FROM evalsets_chunkrevision t
+    JOIN unnest(%(chunks)s::bigint[], %(numbers)s::int[]) AS wanted (chunk, number)
+        ON t.chunk_id = wanted.chunk AND t.number = wanted.number
+"""
+
+
 def texts_of(places: Collection[tuple[int, int]]) -> dict[tuple[int, int], ChunkRevision]:
     """Texts by chunk and revision number."""
-    wanted = Q()
-    for chunk, number in places:
-        wanted |= Q(chunk=chunk, number=number)
-    texts = ChunkRevision.objects.filter(wanted) if places else ChunkRevision.objects.none()
+    if not places:
+        return {}
+    chunks, numbers = zip(*places, strict=True)
+    texts = ChunkRevision.objects.raw(TEXTS, {"chunks": list(chunks), "numbers": list(numbers)})
     return {(text.chunk_id, text.number): text for text in texts}
 
 

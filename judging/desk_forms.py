@@ -33,6 +33,12 @@ class DeskForm(forms.Form):
     note = forms.CharField(required=False, max_length=MOST_NOTE, strip=True)
     facts = forms.Field(required=False, widget=forms.SelectMultiple)
     spans = forms.JSONField(required=False)
+    evidence = forms.CharField(
+        required=False,
+        max_length=MOST_NOTE,
+        help_text="More spans, as words of the text: one passage a line.",
+    )
+    unmark = forms.Field(required=False, widget=forms.SelectMultiple, help_text="Spans to leave out.")
     seconds = forms.FloatField(required=False)
     chosen_ago = forms.FloatField(required=False, min_value=0, help_text="Seconds it waited in the browser.")
 
@@ -50,6 +56,12 @@ class DeskForm(forms.Form):
 
     def clean_chosen_ago(self) -> timedelta:
         return timedelta(seconds=min(self.cleaned_data["chosen_ago"] or 0.0, 1e7))
+
+    def _spans(self) -> list[dict[str, Any]]:
+        dropped = set(self.cleaned_data["unmark"] or [])
+        kept = [span for place, span in enumerate(self.cleaned_data["spans"]) if str(place) not in dropped]
+        lines = filter(None, map(str.strip, self.cleaned_data["evidence"].splitlines()))
+        return kept + [{"start": 0, "end": len(line), "text": line} for line in lines]
 
     @property
     def is_later(self) -> bool:
@@ -71,7 +83,7 @@ class DeskForm(forms.Form):
             grade=grade,
             reason=reason,
             note=self.cleaned_data["note"],
-            spans=self.cleaned_data["spans"],
+            spans=self._spans(),
             facts=self.cleaned_data["facts"] or [],
             copied_from=copied_from,
         )

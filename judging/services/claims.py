@@ -148,16 +148,35 @@ TAKE = f"""
 """
 
 
+# The assessor's row, by their seat in the batch.
+SEAT = """
+    SELECT assessor.*
+    FROM judging_batch_assessors seat
+    JOIN judging_assessor assessor ON assessor.id = seat.assessor_id
+    WHERE seat.batch_id = %(batch)s AND assessor.user_id = %(user)s
+    FOR NO KEY UPDATE OF seat
+"""
+
+# What %(me)s holds in the batch, but for leases that were renewed a moment ago.
+RENEW = """
+    UPDATE judging_task t
+    SET leased_until = statement_timestamp() + %(lease)s
+    FROM judging_batchpair p
+    WHERE p.id = t.pair_id AND p.batch_id = %(batch)s AND t.assessor_id = %(me)s
+      AND t.leased_until > statement_timestamp()
+      AND t.leased_until < statement_timestamp() + %(fresh)s
+"""
+
+
 def take_seat(*, batch: Batch, by: User) -> Assessor:
     """The user's assessor row in this batch, with their seat locked until the transaction ends.
 
     Raises Refused for somebody who is not an assessor of the batch.
     """
-    seats = Batch.assessors.through.objects.select_for_update(no_key=True, of=("self",))
-    seat = seats.filter(batch=batch, assessor__user=by).select_related("assessor").first()
-    if seat is None:
+    seated = Assessor.objects.raw(SEAT, {"batch": batch.pk, "user": by.pk})
+    assessor: Assessor | None = next(iter(seated), None)
+    if assessor is None:
         raise Refused(f"You are not an assessor of {batch}. Ask its lead to add you.")
-    assessor: Assessor = seat.assessor
     return assessor
 
 
@@ -206,8 +225,9 @@ def renew_leases(*, batch: Batch, assessor: Assessor) -> None:
     """
     lease = timedelta(minutes=batch.lease_minutes)
     fresh = max(lease - timedelta(minutes=1), lease / 2)
-    tasks = Task.objects.filter(assessor=assessor, pair__batch=batch, leased_until__gt=Now())
-    tasks.filter(leased_until__lt=Now() + fresh).update(leased_until=Now() + lease)
+    values: dict[str, Any] = {"batch": batch.pk, "me": assessor.pk, "lease": lease, "fresh": fresh}
+    with connection.cursor() as cursor:
+        cursor.execute(RENEW, values)
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,17 +10,29 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
-from django.db.models.functions import Now
+from django.db.models import Q
 from django.utils import timezone
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import ChunkRevision, User
-from judging.models import Assessor, BatchPair, Judgment, Rubric, Task
+from judging.models import Assessor, BatchPair, Judgment, Rubric
 from judging.services.claims import places_gone, renew_leases, take_seat
 
 # Longer than this on one pair, somebody was elsewhere: the time says nothing.
 MOST_SECONDS = 3600.0
+
+# The pair, locked, with whether %(me)s has a live task on it (null without one), and whether they have said anything of
+# it or anybody has used %(key)s. Under their seat's lock nothing changes that.
+LOCK_PAIR = """
+    SELECT p.*,
+        (SELECT t.leased_until > statement_timestamp() FROM judging_task t
+         WHERE t.pair_id = p.id AND t.assessor_id = %(me)s) AS task_live,
+        EXISTS (SELECT FROM judging_judgment WHERE pair_id = p.id AND assessor_id = %(me)s)
+        OR EXISTS (SELECT FROM judging_judgment WHERE idempotency_key = %(key)s) AS said_before
+    FROM judging_batchpair p
+    WHERE p.id = %(pair)s
+    FOR NO KEY UPDATE OF p
+"""
 
 # What follows from a judgment of %(me)s on the pair, whose lock is held: it is no longer theirs to do, and `filled_at`
 # is brought in step with the judgments. A regrade to a skip opens the pair again.
@@ -115,22 +128,17 @@ def save_judgment(
     """
     batch = pair.batch
     assessor = take_seat(batch=batch, by=by)
-    # Whether the user's task on the pair is live, None without one: under their seat's lock nothing changes it.
-    task = Task.objects.filter(pair=OuterRef("pk"), assessor=assessor)
-    live = ExpressionWrapper(Q(leased_until__gt=Now()), output_field=BooleanField())
-    pair = (
-        BatchPair.objects.select_for_update(no_key=True)
-        .annotate(task_live=Subquery(task.values_list(live)))
-        .get(pk=pair.pk)
-    )
+    values: dict[str, Any] = {"pair": pair.pk, "me": assessor.pk, "key": key}
+    [pair] = BatchPair.objects.raw(LOCK_PAIR, values)
     rubric = batch.rubric
     verdict.check(rubric)
     if revision is None:
         revision = pair.revision
     verdict = replace(verdict, spans=_placed(verdict.spans, pair, revision))
 
-    # By pair and key alone, each of which is an index; the chains are short.
-    known = list(Judgment.objects.filter(Q(pair=pair, assessor=assessor) | Q(idempotency_key=key)))
+    known: list[Judgment] = []
+    if pair.said_before:  # type: ignore[attr-defined]
+        known = list(Judgment.objects.filter(Q(pair=pair, assessor=assessor) | Q(idempotency_key=key)))
     sent_before = next((judgment for judgment in known if judgment.idempotency_key == key), None)
     if sent_before is not None:
         if (sent_before.pair_id, sent_before.assessor_id) != (pair.pk, assessor.pk):
@@ -149,12 +157,13 @@ def save_judgment(
         if chosen_ago and current.judged_at > timezone.now() - chosen_ago:
             return Saved(current, created=False, overtaken=True)
 
-    if pair.task_live is None and current is None:
+    task_live: bool | None = pair.task_live  # type: ignore[attr-defined]
+    if task_live is None and current is None:
         raise Refused("This pair was never given to you. Go on with the next one.")
     details: dict[str, Any] = {}
     if verdict.kind != Judgment.Kind.SKIP:
         # With a live task or a judgment that counts, a place is the user's own; else one must be free.
-        has_place = pair.task_live or (current is not None and takes_a_place(current))
+        has_place = task_live or (current is not None and takes_a_place(current))
         if not has_place and places_gone(pair=pair, assessor=assessor) >= pair.wanted:
             details["extra"] = True
     if verdict.copied_from is not None:
@@ -181,7 +190,7 @@ def save_judgment(
         details=details,
     )
     with connection.cursor() as cursor:
-        cursor.execute(SETTLE_PAIR, {"pair": pair.pk, "me": assessor.pk})
+        cursor.execute(SETTLE_PAIR, values)
     renew_leases(batch=batch, assessor=assessor)
     return Saved(judgment, created=True, extra=is_extra(judgment))
 
@@ -211,7 +220,9 @@ def _placed(spans: Sequence[dict[str, Any]], pair: BatchPair, revision: int) -> 
     for span in spans:
         words, start = span["text"], span["start"]
         if text[start : start + len(words)] != words:
-            start = text.find(words)
+            # Typed words may be wrapped in another way than in the text.
+            found = re.search(r"\s+".join(map(re.escape, words.split())), text)
+            start, words = (found.start(), found.group()) if found else (-1, words)
         if not words.strip() or start < 0:
             raise BadInput(
                 f"The marked evidence “{words[:80]}” is not in the text. Mark it again, or leave it out."

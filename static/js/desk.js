@@ -6,7 +6,7 @@
 //   near     a text that is nearly one graded before (desk_near.js), evidence (desk_evidence.js)
 //   desk     what is on screen, what lies ready, what was shown before
 //   tray     the outbox made visible, and warnings (desk_tray.js)
-//   keys     one table of keys, each pressing a visible control
+//   keys     one table of keys, each pressing a visible control (desk_keys.js)
 
 "use strict";
 
@@ -58,6 +58,7 @@ const desk = {
   act(form, button) {
     // The second half of a double click or double press must not judge a pair that nobody has read.
     if (performance.now() - this.shownAt < 300) return;
+    if (!takeTyped(form)) return openEvidence(form);
     clock.tick();
     const fields = [...new FormData(form, button)].filter(([name]) => name !== "csrfmiddlewaretoken" && name !== "key");
     fields.push(["seconds", clock.seconds.toFixed(1)]);
@@ -201,6 +202,8 @@ const desk = {
     this.given.set(result.question, lines);
     if (this.current?.question === result.question) fillGiven(this.current);
     if (result.notice) warn(result.said);
+    const place = this.places.get(result.question);
+    byId("saved").textContent = `${result.said}${place ? ` ${place.done} of ${place.total} in this question.` : ""}`;
   },
 
   paint() {
@@ -271,11 +274,7 @@ function whereFocusIs() {
 function settle(entry, moved, focus = "text") {
   const { form } = entry;
   fillGiven(entry);
-  const draft = storage.get(draftKey(entry.pair));
-  if (draft !== null) {
-    form.elements.note.value = draft;
-    openNote(form, false);
-  }
+  restoreDraft(entry);
   showSpans(form);
   const near = showNear(form);
   byId("highlight-form").elements.pair.value = entry.pair;
@@ -289,6 +288,28 @@ function settle(entry, moved, focus = "text") {
   }
 }
 
+// What was begun on a pair and not sent yet outlives a reload and a look at another page: note, facts, evidence.
+function keepDraft(entry) {
+  const { elements } = entry.form;
+  const facts = [...entry.form.querySelectorAll("[name=facts]:checked")].map((box) => box.value);
+  storage.set(draftKey(entry.pair), JSON.stringify({ note: elements.note.value, facts, spans: elements.spans.value }));
+}
+
+function restoreDraft({ pair, form }) {
+  let draft = null;
+  try {
+    draft = JSON.parse(storage.get(draftKey(pair)));
+  } catch { /* not ours */ }
+  if (!draft) return;
+  form.elements.note.value = draft.note;
+  form.elements.spans.value = draft.spans;
+  if (draft.note) openNote(form, false);
+  for (const box of form.querySelectorAll("[name=facts]")) {
+    box.checked = draft.facts.includes(box.value);
+    if (box.checked) box.closest("details").open = true;
+  }
+}
+
 function openNote(form, focus) {
   if (!form) return;
   form.querySelector("[data-note]").classList.add("open");
@@ -298,55 +319,6 @@ function openNote(form, focus) {
 function fillGiven(entry) {
   const list = entry.form.querySelector("[data-given]");
   list.replaceChildren(...(desk.given.get(entry.question) || []));
-}
-
-// ------------------------------------------------------------------------------------------------------ the keys
-
-const fold = (name) => () => {
-  const details = stage.querySelector(`details[data-fold=${name}]`);
-  if (details) details.open = !details.open;
-};
-const press = (selector) => () => stage.querySelector(selector)?.click();
-const keys = {
-  u: () => desk.back(),
-  h: () => byId("highlight").click(),
-  r: () => byId("rubric").togglePopover(),
-  "?": () => byId("keys").togglePopover(),
-  l: press("[data-key=l]"),
-  s: press("[data-key=s]"),
-  c: press("[data-key=c]"),
-  e: press("[data-key=e]"),
-  d: press("[data-key=d]"),
-  i: fold("narrative"),
-  f: fold("facts"),
-  g: fold("given"),
-  m: fold("markdown"),
-  n: press("[data-key=n]"),
-  o: press("[data-key=o]"),
-};
-for (const key of "yavbx") keys[key] = press(`[data-near]:not([hidden]) [data-key=${key}]`);
-
-function onKey(event) {
-  const field = event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
-  if (event.key === "Escape" && field) {
-    field.blur();
-    return stage.querySelector(".desk-chunk")?.focus({ preventScroll: true });
-  }
-  if (field || event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.repeat) return;
-  const panel = document.querySelector("[popover]:popover-open");
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  let action;
-  if (panel) {
-    // An open panel has the keys to itself: its reasons, and the key that opened it.
-    const reason = panel.querySelector(`[data-reason="${key}"]`);
-    if (reason) action = () => reason.click();
-    else if (panel.id === "keys" && key === "?") action = keys["?"];
-    else if (panel.id === "rubric" && key === "r") action = keys.r;
-  } else if (/^[0-9]$/.test(key)) action = press(`.desk-grade[data-key="${key}"]`);
-  else action = keys[key];
-  if (!action) return;
-  event.preventDefault();
-  action();
 }
 
 // -------------------------------------------------------------------------------------------------------- wiring
@@ -384,7 +356,11 @@ document.addEventListener("submit", (event) => {
 });
 document.addEventListener("keydown", onKey);
 document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-key=e]")) say(markEvidence(event.target.closest("form")));
+  if (event.target.closest("[data-key=e]")) {
+    const form = event.target.closest("form");
+    if (window.getSelection().isCollapsed) openEvidence(form);
+    else say(markEvidence(form));
+  }
   if (event.target.closest("[data-key=n]")) openNote(stage.querySelector("form.desk-pair"), true);
   if (event.target.closest("[data-key=o]")) {
     event.preventDefault();
@@ -402,7 +378,7 @@ document.addEventListener("pointerdown", (event) => {
   if (event.target.closest("[data-key=e]")) event.preventDefault();
 });
 document.addEventListener("input", (event) => {
-  if (event.target.name === "note" && desk.current) storage.set(draftKey(desk.current.pair), event.target.value);
+  if (["note", "facts"].includes(event.target.name) && desk.current) keepDraft(desk.current);
 });
 window.addEventListener("beforeunload", (event) => {
   if (!leaving && outbox.list().some((act) => !act.refused)) event.preventDefault();

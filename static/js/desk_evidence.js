@@ -1,4 +1,4 @@
-// Marking words of the chunk as evidence of a judgment. Loaded before desk.js.
+// Marking words of the chunk as evidence of a judgment. Loaded before desk.js, whose `desk` and `keepDraft` it uses.
 
 "use strict";
 
@@ -20,10 +20,43 @@ function markEvidence(form) {
   const start = Number(block.dataset.start) + charactersIn(before.toString());
   const spans = JSON.parse(form.elements.spans.value);
   spans.push({ start, end: start + charactersIn(words), text: words });
-  form.elements.spans.value = JSON.stringify(spans);
+  setSpans(form, spans);
   selection.removeAllRanges();
-  showSpans(form);
   return "Marked as evidence.";
+}
+
+function setSpans(form, spans) {
+  form.elements.spans.value = JSON.stringify(spans);
+  showSpans(form);
+  if (desk.current?.form === form) keepDraft(desk.current);
+}
+
+// Without a selection, which not every keyboard can make, the words are typed or pasted: one passage a line.
+function openEvidence(form) {
+  form.querySelector("[data-evidence]").classList.add("open");
+  form.elements.evidence.focus();
+}
+
+// Turns the typed lines into spans. A line that is not in the text stays in the field and is told; then it is false.
+function takeTyped(form) {
+  const field = form.elements.evidence;
+  const text = [...form.querySelectorAll(".desk-text [data-start]")].map((block) => block.textContent).join("");
+  const missing = [];
+  for (const line of field.value.split("\n").map((words) => words.trim()).filter(Boolean)) {
+    const words = line.split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const found = new RegExp(words.join("\\s+")).exec(text);
+    if (!found) {
+      missing.push(line);
+      continue;
+    }
+    const start = charactersIn(text.slice(0, found.index));
+    setSpans(form, [...JSON.parse(form.elements.spans.value), { start, end: start + charactersIn(found[0]), text: found[0] }]);
+  }
+  field.value = missing.join("\n");
+  const problem = form.querySelector("[data-evidence-problem]");
+  problem.textContent = missing.length ? `These words are not in the text: “${missing.join("”, “")}”. Correct them, or take them out.` : "";
+  field.setAttribute("aria-invalid", String(missing.length > 0));
+  return missing.length === 0;
 }
 
 function showSpans(form) {
@@ -37,8 +70,8 @@ function showSpans(form) {
     drop.className = "btn btn-sm btn-link";
     drop.textContent = "Unmark";
     drop.addEventListener("click", () => {
-      form.elements.spans.value = JSON.stringify(spans.filter((_, other) => other !== index));
-      showSpans(form);
+      setSpans(form, spans.filter((_, other) => other !== index));
+      form.querySelector(".desk-chunk").focus({ preventScroll: true });
     });
     const quote = document.createElement("q");
     quote.dir = "auto";

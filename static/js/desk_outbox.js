@@ -127,6 +127,7 @@ async function post(url, fields) {
       headers: { Accept: "application/json", "X-CSRFToken": csrfToken() },
       body: new URLSearchParams(fields),
       redirect: "manual",
+      signal: AbortSignal.timeout(30000), // a line that hangs is no line; the same act may be sent again
       credentials: "same-origin",
     });
   } catch {

@@ -28,6 +28,7 @@ function warn(text) {
 let saidState = "";
 function paintTray() {
   const unsent = outbox.list();
+  document.getElementById("saving").textContent = unsent.length ? `saving ${unsent.length}…` : "";
   const slow = unsent.filter((act) => act.refused || Date.now() - act.chosen > 1500 || outbox.state !== "sending");
   const troubled = outbox.state === "offline" || outbox.state === "signed-out";
   const shown = !trayBox.hidden && unsent.length; // it does not flicker between two tries
