@@ -151,7 +151,7 @@ class RunForm(ImportForm):
 
 
 class QrelsForm(ImportForm):
-    kind = "qrels"
+    kind: Kind = "qrels"
     title = "Existing labels"
     purpose = "Judgments that were made elsewhere. They subtract from pools like any other."
     folded = ("negative", "unknown_questions")
@@ -197,11 +197,12 @@ class JudgeForm(QrelsForm):
         max_length=200, label="Name of the judge", help_text="Such as its model and prompt: gpt-4o, prompt 3."
     )
     repetition = forms.IntegerField(
+        required=False,
         min_value=1,
         max_value=1000,
         initial=1,
         help_text="The same judge run again on the same pairs is its repetition 2; how often it changes its mind "
-        "shows how far it can be trusted.",
+        "shows how far it can be trusted. Empty: 1.",
     )
 
 

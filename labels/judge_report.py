@@ -27,6 +27,12 @@ from labels.judge_measures import Bias, Flips, Relevance, bias_of, flips_of, rel
 from labels.rated_pairs import rated_pairs
 from labels.ratings import Array
 
+# What is said of a judge of each level, after its name.
+IN_WORDS: dict[Level, str] = {
+    "good": "grades much as people do.",
+    "tentative": "grades roughly as people do: a second look, not a substitute.",
+    "poor": "does not grade as people do; its grades cannot stand in for theirs.",
+}
 # A mean difference below this is not spoken of as a habit.
 SLIGHT = 0.1
 FURTHEST_SHOWN = 25
@@ -80,6 +86,15 @@ class JudgeSummary:
     bias: Bias
     flips: Flips
     verdict: Verdict
+
+    @property
+    def in_words(self) -> str:
+        """The verdict without the judge's name."""
+        return (
+            IN_WORDS.get(self.verdict.level, "too few pairs in common with people to say")
+            .rstrip(".")
+            .capitalize()
+        )
 
     def as_json(self) -> dict[str, Any]:
         bias = self.bias
@@ -268,26 +283,14 @@ def verdict_on(name: str, agreement: Agreement, bias: Bias, flips: Flips, releva
     skewed = (agreement.commonest_share or 0) >= SKEWED
     read = agreement.ac2 if skewed or agreement.alpha.value is None else agreement.alpha
     value = read.value or 0.0
-    level: Level
     if bias.pairs < FEWEST:
         few = f"{bias.pairs} pair{'' if bias.pairs == 1 else 's'}" if bias.pairs else "No pair"
+        headline = f"Too early to say: {few} that both {name} and people have graded."
         why = [f"From {FEWEST} pairs on a verdict is given; let people judge a sample of what it graded."]
-        return Verdict(
-            "unknown",
-            f"Too early to say: {few} that both {name} and people have graded.",
-            read,
-            why + _of_flips(flips),
-        )
-    if value >= RELIABLE:
-        level, headline = "good", f"{name} grades much as people do."
-    elif value >= TENTATIVE:
-        level, headline = "tentative", f"{name} grades roughly as people do: a second look, not a substitute."
-    else:
-        level, headline = (
-            "poor",
-            f"{name} does not grade as people do; its grades cannot stand in for theirs.",
-        )
-    return Verdict(level, headline, read, [*_of_bias(bias), *_of_relevance(relevance), *_of_flips(flips)])
+        return Verdict("unknown", headline, read, why + _of_flips(flips))
+    level: Level = "good" if value >= RELIABLE else "tentative" if value >= TENTATIVE else "poor"
+    why = [*_of_bias(bias), *_of_relevance(relevance), *_of_flips(flips)]
+    return Verdict(level, f"{name} {IN_WORDS[level]}", read, why)
 
 
 def _of_bias(bias: Bias) -> list[str]:

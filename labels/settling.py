@@ -59,21 +59,20 @@ WITH judgment AS (
            a.kind = 'model' AS by_model
     FROM judging_judgment j
     JOIN judging_assessor a ON a.id = j.assessor_id
-                           AND (a.kind <> 'model' OR a.id = ANY(%(judges)s::bigint[]) AND j.kind = 'grade')
+                           AND (a.kind IN ('person', 'file') OR a.id = ANY(%(judges)s::bigint[]))
     JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision
     WHERE j.evalset_id = %(evalset)s
       AND (%(questions)s::bigint[] IS NULL OR j.question_id = ANY(%(questions)s::bigint[]))
       AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
       AND (j.source <> 'adjudication' OR j.kind <> 'skip')
-      AND (a.kind <> 'model' OR {NOT_SAID_BY_PEOPLE})
+      AND (a.kind <> 'model' OR j.kind = 'grade' AND {NOT_SAID_BY_PEOPLE})
 ),
 pair AS (
     SELECT question_id, chunk_id,
            coalesce(array_agg(grade ORDER BY judged_at DESC, id DESC)
                     FILTER (WHERE kind = 'grade' AND NOT adjudicates AND NOT by_model), '{{}}') AS grades,
            count(*) FILTER (WHERE kind <> 'grade') AS skips,
-           count(*) FILTER (WHERE by_model) AS model_grades,
-           floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY grade) FILTER (WHERE by_model)) AS model_label,
+           array_agg(grade) FILTER (WHERE by_model) AS by_models,
            bool_or(adjudicates) AS adjudicated,
            (array_agg(grade ORDER BY judged_at DESC, id DESC) FILTER (WHERE adjudicates))[1] AS decision
     FROM judgment
@@ -82,7 +81,8 @@ pair AS (
 labelled AS (
     SELECT *,
            CASE
-               WHEN model_grades > 0 THEN model_label
+               WHEN by_models IS NOT NULL THEN
+                   (SELECT floor(percentile_cont(0.5) WITHIN GROUP (ORDER BY g)) FROM unnest(by_models) g)
                WHEN adjudicated THEN decision
                WHEN grades[1] = ALL (grades) OR %(policy)s = 'latest' THEN grades[1]
                WHEN %(policy)s = 'majority' THEN
@@ -93,9 +93,9 @@ labelled AS (
     FROM pair
 ),
 settled AS (
-    SELECT question_id, chunk_id, label, grades, skips, model_grades,
+    SELECT question_id, chunk_id, label, grades, skips, coalesce(cardinality(by_models), 0) AS model_grades,
            CASE
-               WHEN model_grades > 0 THEN 'model'
+               WHEN by_models IS NOT NULL THEN 'model'
                WHEN label IS NULL AND (adjudicated OR grades = '{{}}') THEN 'skipped-only'
                WHEN label IS NULL THEN 'contested'
                WHEN adjudicated THEN 'adjudicated'

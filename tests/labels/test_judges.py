@@ -145,7 +145,7 @@ def test_grades_of_older_texts_and_replaced_ones_are_left_out(judged):
 def test_the_list(judged, victor, client_for):
     response = client_for(victor).get("/e/handbook/judges/")
     assert [str(summary.judge) for summary in response.context["page"]] == ["llama", "gpt"]
-    assert "Too early to say: 4 pairs" in response.content.decode()
+    assert "Too few pairs in common with people to say" in response.content.decode()
 
 
 def test_an_empty_list_says_what_to_do(evalset, carol, client_for):
