@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -142,20 +142,19 @@ def stuck_pairs(batch: Batch) -> int:
 
 # Bytes of UTF-8 stand for characters: their number is known without reading the text.
 _SPEED = """
-    SELECT seat.assessor_id, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY latest.seconds),
-        percentile_cont(0.5) WITHIN GROUP (ORDER BY latest.characters / latest.seconds)
-    FROM judging_batch_assessors seat
-    CROSS JOIN LATERAL (
-        SELECT j.seconds, octet_length(text.text) AS characters
-        FROM judging_judgment j
-        JOIN judging_batchpair p ON p.id = j.pair_id AND p.batch_id = %(batch)s
-        JOIN evalsets_chunkrevision text ON text.chunk_id = j.chunk_id AND text.number = j.revision
-        WHERE j.assessor_id = seat.assessor_id AND j.kind = 'grade' AND j.source = 'desk' AND j.seconds > 0
+    WITH said AS (
+        SELECT j.assessor_id, j.chunk_id, j.revision, j.seconds,
+            row_number() OVER (PARTITION BY j.assessor_id ORDER BY j.judged_at DESC) AS place
+        FROM judging_batchpair p JOIN judging_judgment j ON j.pair_id = p.id
+        WHERE p.batch_id = %(batch)s AND j.kind = 'grade' AND j.source = 'desk' AND j.seconds > 0
           AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
-        ORDER BY j.judged_at DESC LIMIT %(latest)s
-    ) latest
-    WHERE seat.batch_id = %(batch)s
-    GROUP BY seat.assessor_id
+    )
+    SELECT said.assessor_id, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY said.seconds),
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY octet_length(text.text) / said.seconds)
+    FROM said
+    JOIN evalsets_chunkrevision text ON text.chunk_id = said.chunk_id AND text.number = said.revision
+    WHERE said.place <= %(latest)s
+    GROUP BY said.assessor_id
     HAVING count(*) >= %(least)s
 """
 
@@ -206,14 +205,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Timeline:
-    """How the batch's judgments came in, by steps of equal width, empty ones left out."""
+    """How the batch's judgments came in, by steps of equal width from the first judgment to the last."""
 
     width: datetime.timedelta
     steps: list[Step]
 
     @property
-    def by_day(self) -> bool:
-        return self.width >= datetime.timedelta(days=1)
+    def form(self) -> str:
+        """How the beginning of a step is written: by day, by time, or both."""
+        if self.width >= datetime.timedelta(days=1):
+            return "j M Y"
+        days = {timezone.localtime(step.start).date() for step in self.steps}
+        return "H:i" if len(days) == 1 else "j M, H:i"
 
 
 _TIMELINE = """
@@ -227,26 +230,25 @@ _TIMELINE = """
 
 def timeline(batch: Batch) -> Timeline:
     """All judgments of the batch as they stand, gold among them: the picture is of people at work."""
-    said = Judgment.objects.filter(pair__batch=batch).order_by("judged_at")
-    first = said.values_list("judged_at", flat=True).first()
+    said = Judgment.objects.filter(pair__batch=batch)
+    first, last = said.aggregate(first=Min("judged_at"), last=Max("judged_at")).values()
     if first is None:
         return Timeline(WIDTHS[0], [])
-    last = said.values_list("judged_at", flat=True).last() or first
     width = next((width for width in WIDTHS if (last - first) / width < STEPS), WIDTHS[-1])
     origin = timezone.localtime(first).replace(hour=0, minute=0, second=0, microsecond=0)
     grades = [item["grade"] for item in batch.rubric.scale]
-    steps: dict[datetime.datetime, dict[int | None, int]] = {}
+    counts: dict[datetime.datetime, dict[int | None, int]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(_TIMELINE, {"batch": batch.pk, "width": width.total_seconds(), "origin": origin})
+        values: dict[str, Any] = {"batch": batch.pk, "width": width.total_seconds(), "origin": origin}
+        cursor.execute(_TIMELINE, values)
         for start, grade, count in cursor.fetchall():
-            steps.setdefault(start, {})[grade] = count
-    return Timeline(
-        width,
-        [
-            Step(start, [counts.get(grade, 0) for grade in grades], counts.get(None, 0))
-            for start, counts in steps.items()
-        ],
-    )
+            counts.setdefault(start, {})[grade] = count
+    steps, start = [], min(counts, default=last + width)
+    while start <= last:
+        here = counts.get(start, {})
+        steps.append(Step(start, [here.get(grade, 0) for grade in grades], here.get(None, 0)))
+        start += width
+    return Timeline(width, steps)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from judging.services import batches as services
 
 # So many of the latest skips, and of the other lists of judgments, are shown.
 LATEST = 50
+# The batch page asks anew after so many seconds; less often of a batch with more pairs than these, which costs more.
+LOOK_EVERY, LOOK_SELDOM, MANY_PAIRS = 10, 60, 20_000
 
 
 @require_GET
@@ -131,6 +133,7 @@ def batch_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
         "batch": batch,
         "figures": figures,
         "is_at_work": figures.left > 0 and batch.cancelled_at is None,
+        "look_every": LOOK_EVERY if figures.pairs <= MANY_PAIRS else LOOK_SELDOM,
         "assessors": batch_reads.assessor_rows(batch),
         "hints": batch_room.fast_hints(batch),
         "waiting": batch_room.waiting(batch),

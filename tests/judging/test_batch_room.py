@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import statistics
 import uuid
 from collections import Counter
@@ -99,7 +100,11 @@ def test_the_grades_over_time_are_a_count_by_steps(evalset, carol, alice, minute
 
     found = batch_room.timeline(batch)
     assert found.width == datetime.timedelta(minutes=width)
-    assert len(found.steps) <= batch_room.STEPS
+    assert len(found.steps) <= batch_room.STEPS + 1
+    starts = [step.start for step in found.steps]
+    assert {later - earlier for earlier, later in itertools.pairwise(starts)} <= {found.width}, (
+        "no gap is hidden"
+    )
     midnight = start.replace(hour=0, minute=0)
     counts = Counter(
         (midnight + (at - midnight) // found.width * found.width, value)
