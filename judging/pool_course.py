@@ -72,3 +72,52 @@ def found_table(curves: Sequence[Curve], *, relevant: int, steps: int = STEPS) -
             for curve in curves
         ],
     )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve as a picture draws it: `number` is its place in the table, by which its colour and dashes are told."""
+
+    number: int
+    name: str
+    points: str
+
+
+@dataclass(frozen=True)
+class LinesPicture:
+    """Curves on an area of `width` x `height`, shares of 0 to 1 upwards; `ticks` are places along it, and labels."""
+
+    width: int
+    height: int
+    lines: list[Line]
+    ticks: list[tuple[float, int]]
+
+
+def lines_picture(
+    columns: Sequence[int], rows: Sequence[FoundRow], width: int = 640, height: int = 300
+) -> LinesPicture:
+    """The picture of a table; the lines that find most in the first quarter of the judgments come first."""
+    most = columns[-1] or 1
+
+    def x(judgments: int) -> float:
+        return round(width * judgments / most, 1)
+
+    early = max(place for place, judgments in enumerate(columns) if judgments <= most / 4)
+    lines = [
+        Line(
+            number,
+            row.name,
+            " ".join(
+                f"{x(judgments)},{round(height * (1 - share), 1)}"
+                for judgments, (_, share) in zip(columns, row.cells, strict=True)
+            ),
+        )
+        for number, row in enumerate(rows)
+    ]
+    lines.sort(key=lambda line: -rows[line.number].cells[early][1])
+    return LinesPicture(
+        width,
+        height,
+        lines,
+        [(x(judgments), judgments) for judgments in columns[:: max(1, len(columns) // 5)]],
+    )

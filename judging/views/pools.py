@@ -16,7 +16,7 @@ from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import EvalSet, Question
-from judging.pool_course import FoundTable, course_of, found_table, shuffled
+from judging.pool_course import FoundRow, FoundTable, course_of, found_table, lines_picture, shuffled
 from judging.pool_forms import PoolForm, PoolNameForm, SimulationForm, beginning, suggested_name
 from judging.pool_numbers import PoolNumbers
 from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, sorted_questions, waterfall
@@ -142,7 +142,12 @@ def pool_simulation(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def _simulation_page(
     request: AuthedRequest, evalset: EvalSet, form: SimulationForm, status: int = 200
 ) -> HttpResponse:
-    context = {"evalset": evalset, "form": form, "job": latest_simulation(evalset)}
+    context: dict[str, Any] = {"evalset": evalset, "form": form}
+    job = latest_simulation(evalset)
+    if job and job.result:
+        found = job.result
+        rows = [FoundRow(**row) for row in found["rows"]]
+        context |= {"job": job, "found": found, "picture": lines_picture(found["columns"], rows)}
     return render(request, "judging/pool_simulation.html", context, status=status)
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from evalsets.models import Job
+from judging.pool_course import FoundRow, lines_picture
 from judging.tasks import simulate_strategies
 from pooling.simulation import SIMULATED
 from tests.conftest import make_chunks, make_questions, make_run
@@ -73,3 +74,13 @@ def test_what_cannot_be_compared_is_told_before(evalset, runs, carol, client_for
     assert (none.status_code, "No pair is known to be relevant" in none.content.decode()) == (422, True)
     assert lead.post(address, {"k": 0}).status_code == 422
     assert not Job.objects.exists()
+
+
+def test_the_picture_of_a_table() -> None:
+    columns = [0, 10, 20, 30, 40]
+    slow = FoundRow("slow", [(0, 0.0), (1, 0.1), (5, 0.5), (9, 0.9), (10, 1.0)])
+    quick = FoundRow("quick", [(0, 0.0), (6, 0.6), (8, 0.8), (9, 0.9), (10, 1.0)])
+    picture = lines_picture(columns, [slow, quick], width=400, height=100)
+    assert [(line.number, line.name) for line in picture.lines] == [(1, "quick"), (0, "slow")]
+    assert picture.lines[1].points == "0.0,100.0 100.0,90.0 200.0,50.0 300.0,10.0 400.0,0.0"
+    assert picture.ticks == [(0.0, 0), (100.0, 10), (200.0, 20), (300.0, 30), (400.0, 40)]
