@@ -7,6 +7,7 @@ from django.urls.resolvers import URLPattern, URLResolver
 from django.views.decorators.csrf import csrf_exempt
 
 from config import api, views
+from config.api_page import api_page
 from evalsets.api.problems import not_found
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -21,6 +22,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("e/<slug:slug>/", include("judging.urls")),
     path("e/<slug:slug>/", include("labels.urls")),
     path("e/<slug:slug>/", include("scoring.urls")),
+    path("api/v1/docs", api_page, name="api-docs"),
     path("api/v1/", api.urls),
     re_path(r"^api/", login_not_required(csrf_exempt(not_found)), name="api-nothing"),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
+from django.db.models import F
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
@@ -21,7 +22,7 @@ from labels.models import Release
 from labels.services.finding import find_release, find_run
 from pooling.models import Run
 from scoring.effects import difference_document
-from scoring.models import Comparison, ScoreResult
+from scoring.models import Comparison, ScoreResult, depth_of
 from scoring.resampling import SEED
 from scoring.services.comparing import compare_runs, comparison_answer
 from scoring.services.requests import TITLES, is_long
@@ -123,7 +124,7 @@ class CompareOut(Document):
         description="What the command's exit status would be. 0: no regression beyond the margin is shown; 1: one is; "
         "2: the comparison may not be read."
     )
-    page: str = Field(description="The page that shows it.", examples=["/e/handbook/comparisons/5/"])
+    page: str = Field(description="The page that shows it.", examples=["/e/handbook/scores/comparisons/5/"])
 
 
 class ScoreBrief(Schema):
@@ -193,17 +194,19 @@ def score_new(request: ApiRequest, response: HttpResponse, body: ScoreRequest) -
 def score_list(request: ApiRequest, paging: Query[Paging]) -> dict[str, Any]:
     """The scores that are stored, the latest first, each measure with its unjudged rate."""
     results = ScoreResult.objects.filter(evalset=request.auth.evalset).select_related("run", "release")
+    # Of a document with every question in it, the two parts that are wanted.
+    results = results.defer("document").annotate(means=F("document__measures"), rates=F("document__unjudged"))
     return page_of(results, paging, _score_brief)
 
 
-def _score_brief(result: ScoreResult) -> dict[str, Any]:
+def _score_brief(result: Any) -> dict[str, Any]:
     return {
         **{name: getattr(result, name) for name in ("id", "policy", "unit", "created_at")},
         "run": result.run.name,
         "release": result.release.number,
         "split": result.split or None,
-        "measures": {name: value for name, value, _ in result.pairs},
-        "unjudged": {name: rate for name, _, rate in result.pairs},
+        "measures": {name: result.means[name] for name in result.measures},
+        "unjudged": {name: result.rates[depth_of(name)] for name in result.measures},
     }
 
 
@@ -250,16 +253,18 @@ def comparison_new(request: ApiRequest, response: HttpResponse, body: CompareReq
 def comparison_list(request: ApiRequest, paging: Query[Paging]) -> dict[str, Any]:
     """The comparisons that were made, the latest first."""
     made = Comparison.objects.filter(evalset=request.auth.evalset)
-    return page_of(made.select_related("run_a", "run_b", "release", "evalset"), paging, _comparison_brief)
+    made = made.select_related("run_a", "run_b", "release", "evalset").defer("document")
+    said = made.annotate(read_as=F("document__reading"), sentence=F("document__sentence"))
+    return page_of(said, paging, _comparison_brief)
 
 
-def _comparison_brief(comparison: Comparison) -> dict[str, Any]:
+def _comparison_brief(comparison: Any) -> dict[str, Any]:
     return {
-        **{name: getattr(comparison, name) for name in ("id", "measure", "reading", "created_at")},
+        **{name: getattr(comparison, name) for name in ("id", "measure", "sentence", "created_at")},
+        "reading": comparison.read_as,
         "a": comparison.run_a.name,
         "b": comparison.run_b.name,
         "release": comparison.release.number,
-        "sentence": comparison.document["sentence"],
         "page": comparison.get_absolute_url(),
     }
 

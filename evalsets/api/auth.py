@@ -84,6 +84,21 @@ def _refuse(request: HttpRequest, why: str) -> NoReturn:
     raise AuthenticationError(message=why)
 
 
-lead = Token(Member.Role.LEAD)
-reader = Token(Member.Role.LEAD, Member.Role.VIEWER)
-member = Token(Member.Role.LEAD, Member.Role.ASSESSOR, Member.Role.VIEWER)
+# One class for each choice of roles, since ninja names and describes a way in by its class.
+
+
+class LeadToken(Token):
+    openapi_description = "A lead's token."
+
+
+class ReaderToken(Token):
+    openapi_description = "A lead's or a viewer's token."
+
+
+class MemberToken(Token):
+    openapi_description = "Any token of the eval set; an assessor's sees neither systems nor runs."
+
+
+lead = LeadToken(Member.Role.LEAD)
+reader = ReaderToken(Member.Role.LEAD, Member.Role.VIEWER)
+member = MemberToken(Member.Role.LEAD, Member.Role.ASSESSOR, Member.Role.VIEWER)

@@ -13,7 +13,13 @@ from evalsets.models import EvalSet, User
 from evalsets.services.jobs import start_job
 
 # Addresses that answer with a file, not with a page.
-FILES = {"labels:run-file", "labels:release-file", "judging:pool-remainder", "scoring:score-download"}
+FILES = {
+    "labels:run-file",
+    "labels:release-file",
+    "judging:pool-remainder",
+    "scoring:score-download",
+    "api:openapi-json",
+}
 # How many addresses of one name are looked at: the second often shows another state.
 OF_EACH_NAME = 2
 

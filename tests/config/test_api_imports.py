@@ -148,6 +148,16 @@ def test_no_file(lead) -> None:
     assert_problem(lead.call("post", "/imports/nothing", RUN, content_type="text/plain"), 404)
 
 
+def test_a_file_larger_than_what_may_be_held_in_memory(lead, settings) -> None:
+    large = b"# a comment\n" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 10)
+    assert lead.call("post", "/imports/run", large, content_type="text/plain").status_code == 202
+    assert (
+        lead.post(f"{lead.base}/imports/run", {"file": SimpleUploadedFile("a.trec", large)}).status_code
+        == 202
+    )
+    assert list(Upload.objects.values_list("size", flat=True)) == [len(large)] * 2
+
+
 def test_a_form_that_cannot_be_read(lead) -> None:
     response = lead.call("post", "/imports/run", RUN, content_type="multipart/form-data")
     assert_problem(response, 400, "Invalid boundary")

@@ -152,8 +152,12 @@ def test_a_token_falls_with_its_maker(role, maker, may, evalset, carol) -> None:
         assert status in right, row
 
 
-def test_only_the_document_is_public(client_for, db) -> None:
+def test_only_what_describes_the_api_is_public(client_for, db) -> None:
     assert client_for(None).get("/api/v1/openapi.json").status_code == 200
+    page = client_for(None).get("/api/v1/docs").content.decode()
+    for path in api.get_openapi_schema()["paths"]:
+        assert f"</strong> {path}</p>" in page
+    assert "one of dev, holdout" in page
 
 
 @pytest.fixture
