@@ -97,14 +97,19 @@ class MoveToFront(Policy):
         self._front = -1
 
     def _pick(self, runs: list[int]) -> int:
+        # Between runs of equal priority the one in front stays.
         return self._best(runs, lambda run: self._priority[run] + (0.5 if run == self._front else 0))
 
     def _credit(self, asked: list[int], returned_by: list[int], relevant: bool) -> None:
         if not asked:
             return
         run = self._pick(asked)
-        self._front = run if relevant else -1
-        self._priority[run] -= not relevant
+        if relevant:
+            self._front = run
+            return
+        self._priority[run] -= 1
+        if run == self._front:
+            self._front = -1
 
 
 class Bandit(Policy):

@@ -142,3 +142,12 @@ def test_a_grade_that_no_run_would_have_given_next_moves_no_front() -> None:
     policy = MoveToFront([A], lots())
     policy.learn(3, relevant=False)
     assert asked(policy, {}, 4) == [10, 1, 2, 4]
+
+
+def test_a_miss_of_another_run_does_not_end_the_turn_of_the_run_in_front() -> None:
+    """1 put A in front. 5, B's next, was on somebody's screen already and is a miss: B falls to -1, A gives 2."""
+    for seed in range(10):
+        policy = MoveToFront([A[1:], B[1:], C[1:]], lots(seed))
+        policy.learn(1, relevant=True)
+        policy.learn(5, relevant=False)
+        assert policy.next() == 2
