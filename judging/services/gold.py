@@ -42,12 +42,13 @@ class KnownAnswer(NamedTuple):
     grade: int
 
 
-# The latest decision on the current text of each pair, whether or not it is a grade.
+# The decision that stands on the current text of each pair, be it a grade or that it cannot be judged.
 _DECISIONS = """
     SELECT DISTINCT ON (j.question_id, j.chunk_id) j.question_id, j.chunk_id, j.revision, j.grade
     FROM judging_judgment j
     JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision AND c.has_text
     WHERE j.evalset_id = %(evalset)s AND j.question_id = ANY(%(questions)s) AND j.source = 'adjudication'
+      AND j.kind <> 'skip'
       AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
     ORDER BY j.question_id, j.chunk_id, j.judged_at DESC, j.id DESC
 """
@@ -66,9 +67,15 @@ _READ_BEFORE = """
 
 def decided_answers(*, evalset: EvalSet, questions: Iterable[int]) -> list[KnownAnswer]:
     """What a lead has decided of the current texts for these questions (`Question.id`): the grades among it."""
+    standing = _decisions(evalset, questions)
+    return [KnownAnswer(*row, grade) for row, grade in standing.items() if grade is not None]
+
+
+def _decisions(evalset: EvalSet, questions: Iterable[int]) -> dict[tuple[int, int, int], int | None]:
+    """The decisions that stand, by question, chunk and revision; None: it cannot be judged."""
     with connection.cursor() as cursor:
         cursor.execute(_DECISIONS, {"evalset": evalset.pk, "questions": list(questions)})
-        return [KnownAnswer(*row) for row in cursor.fetchall() if row[3] is not None]
+        return {row[:3]: row[3] for row in cursor.fetchall()}
 
 
 def answers_of_file(*, evalset: EvalSet, gold: Gold, questions: Collection[int]) -> list[KnownAnswer]:
@@ -108,13 +115,13 @@ def answers_of_file(*, evalset: EvalSet, gold: Gold, questions: Collection[int])
 def _refuse_contradictions(
     evalset: EvalSet, answers: dict[tuple[int, int], LabelRecord], file_name: str
 ) -> None:
-    decided = decided_answers(evalset=evalset, questions={question for question, _chunk in answers})
-    for standing in decided:
+    for standing, grade in _decisions(evalset, {question for question, _chunk in answers}).items():
         record = answers.get(standing[:2])
-        if record is not None and record.grade != standing.grade:
+        if record is not None and record.grade != grade:
+            decided = "that it cannot be judged" if grade is None else grade
             raise BadInput(
                 f"{file_name}, line {record.line}: the answer for {record.question}, {record.chunk} is "
-                f"{record.grade}, but {standing.grade} was decided. Take the line out, or decide the pair anew first."
+                f"{record.grade}, but {decided} was decided. Take the line out, or decide the pair anew first."
             )
 
 

@@ -20,7 +20,7 @@ from evalsets.models import Event
 from judging import batch_reads
 from judging.models import Batch, Judgment
 from judging.pair_states import read_pair_states
-from judging.services.adjudication import adjudicate
+from judging.services.adjudication import adjudicate, take_decision_back
 from judging.services.batches import cancel_batch, extend_batch, make_batch, remove_assessor
 from judging.services.claims import claim_next
 from judging.services.gold import Gold, decided_answers, gold_count
@@ -164,6 +164,19 @@ def test_a_file_that_is_wrong_is_refused_whole(evalset, decided, carol, alice, k
         batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice], gold=gold)
     assert Judgment.objects.count() == decisions
     assert not Batch.objects.exclude(name="Before").exists()
+
+
+def test_what_was_decided_to_be_impossible_is_no_gold_and_what_was_taken_back_may_be(
+    evalset, decided, carol, alice, known
+):
+    decide(evalset, carol, {("q1", "g1"): None})
+    gold = Gold(share=0.5, file=known("q1 g1 1\n"))
+    with pytest.raises(BadInput, match="that it cannot be judged was decided"):
+        batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice], gold=gold)
+    question, chunk = evalset.questions.get(external_id="q1"), evalset.chunks.get(external_id="g1")
+    take_decision_back(evalset=evalset, question=question, chunk=chunk, by=carol, key=uuid.uuid4())
+    batch = batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice], name="Then", gold=gold)
+    assert gold_of(batch) == {"q1/g1": 1}
 
 
 @pytest.mark.parametrize("sharing", Batch.Sharing)
