@@ -232,15 +232,23 @@ class JudgeLabels(NamedTuple):
 
 def labels_of_judges(evalset: EvalSet) -> JudgeLabels:
     """How many labels letting the outside judges into a release would add."""
-    sql = f"""
-        SELECT a.name, count(DISTINCT (j.question_id, j.chunk_id))
-        FROM judging_judgment j
-        JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind = 'model'
-        JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision
-        WHERE j.evalset_id = %(evalset)s AND j.kind = 'grade'
-          AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
-          AND {NOT_SAID_BY_PEOPLE}
-        GROUP BY GROUPING SETS ((a.name), ())"""  # noqa: S608
+    # As NOT_SAID_BY_PEOPLE, for all pairs at once; a class counts under its negative key, so that it is no chunk.
+    sql = """
+        WITH said AS (
+            SELECT j.question_id, j.chunk_id, coalesce(-member.chunk_class_id, j.chunk_id) AS unit, a.name,
+                   a.kind = 'model' AS by_model, j.kind
+            FROM judging_judgment j
+            JOIN judging_assessor a ON a.id = j.assessor_id
+            JOIN evalsets_chunk c ON c.id = j.chunk_id AND c.revision = j.revision
+            LEFT JOIN judging_classmember member ON member.chunk_id = j.chunk_id
+            WHERE j.evalset_id = %(evalset)s AND j.kind <> 'skip'
+              AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
+        ),
+        by_people AS (SELECT DISTINCT question_id, unit FROM said WHERE NOT by_model)
+        SELECT name, count(DISTINCT (question_id, chunk_id))
+        FROM said LEFT JOIN by_people USING (question_id, unit)
+        WHERE by_model AND said.kind = 'grade' AND by_people.unit IS NULL
+        GROUP BY GROUPING SETS ((name), ())"""
     judges = evalset.assessors.filter(kind=Assessor.Kind.MODEL).order_by("name")
     counts: dict[str | None, int] = dict.fromkeys(judges.values_list("name", flat=True), 0)
     with _cursor_of(sql, {"evalset": evalset.pk}) as cursor:
