@@ -17,6 +17,7 @@ LATER = "later"
 # "later": each is one button of the desk.
 ACT = re.compile(r"\A(grade:\d|copy:\d{1,9}:\d|(skip|cannot-judge):[a-z-]+|later)\Z")
 MOST_NOTE = 10_000
+MOST_SPANS = 200
 
 
 class DeskForm(forms.Form):
@@ -54,13 +55,17 @@ class DeskForm(forms.Form):
             raise ValidationError("Marked evidence is a list of {start, end, text}.")
         return [{name: span[name] for name in ("start", "end", "text")} for span in spans]
 
+    def clean(self) -> None:
+        if "spans" in self.cleaned_data and len(self._spans()) > MOST_SPANS:
+            raise ValidationError(f"More than {MOST_SPANS} passages are marked as evidence.")
+
     def clean_chosen_ago(self) -> timedelta:
         return timedelta(seconds=min(self.cleaned_data["chosen_ago"] or 0.0, 1e7))
 
     def _spans(self) -> list[dict[str, Any]]:
-        dropped = set(self.cleaned_data["unmark"] or [])
+        dropped = set(self.cleaned_data.get("unmark") or [])
         kept = [span for place, span in enumerate(self.cleaned_data["spans"]) if str(place) not in dropped]
-        lines = filter(None, map(str.strip, self.cleaned_data["evidence"].splitlines()))
+        lines = filter(None, map(str.strip, self.cleaned_data.get("evidence", "").splitlines()))
         return kept + [{"start": 0, "end": len(line), "text": line} for line in lines]
 
     @property

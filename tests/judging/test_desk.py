@@ -180,6 +180,9 @@ def test_evidence_that_is_not_in_the_text_is_refused_and_said(batch, alice, clie
         {"key": "x"},
         {"spans": "["},
         {"spans": '{"a":1}'},
+        {"evidence": "Text\n" * 201},
+        {"act": "grade:1 or so"},
+        {"act": "copy:1"},
     ],
 )
 def test_bad_input_gets_a_reason_and_saves_nothing(batch, alice, client_for, bad):
