@@ -1,7 +1,9 @@
 """The demo eval set: what is in demo/, brought in through the services that people use, and a fortnight of judging.
 
-A team has judged the pool of its two oldest systems and published that as its first release. Its newer systems are
-imported and largely unjudged. That is where the demo opens.
+A team has judged the pool of its two oldest systems and published that as its first release. Since then its lead has
+decided some pairs that two people saw differently, said which chunks are copies and which replace which, had a rule
+judge the same pairs, and mixed known answers into what Alice has to grade. The newer systems are imported and largely
+unjudged. That is where the demo opens.
 """
 
 from __future__ import annotations
@@ -23,8 +25,12 @@ from evalsets.models import EvalSet, Member, User
 from evalsets.services.evalsets import create_evalset
 from evalsets.services.members import add_member
 from evalsets.services.users import create_user
-from judging.models import Assessor, Batch, BatchPair, Judgment
+from judging.models import Assessor, Batch, BatchPair, Judgment, PairVerdict
+from judging.services.adjudication import adjudicate
 from judging.services.batches import make_batch
+from judging.services.gold import Gold
+from judging.services.import_judge import import_judge
+from judging.services.verdicts import give_verdict
 from labels.services.publishing import publish_release
 from pooling.models import Pool, Run
 from pooling.services.importing import import_chunks, import_questions, import_run
@@ -40,6 +46,14 @@ ROLES = {"alice": Member.Role.ASSESSOR, "bob": Member.Role.ASSESSOR, "victor": M
 
 POOLED_RUNS, POOL_DEPTH = ("bm25", "bm25-tuned"), 10
 NEWER_RUN, NEWER_DEPTH = "lsa", 5
+GOLD_SHARE = 0.05
+JUDGE, JUDGE_FILES = "shared words (rule)", ("judge-1.qrels", "judge-2.qrels")
+# (question, chunk) that two people saw differently: what the lead decided, and why. Others wait still.
+DECIDED = {
+    ("q08", "error-codes#15"): (0, "Another code."),
+    ("q09", "error-codes#03"): (0, "Another code; the beeping is not this one's."),
+    ("q41", "steady-terms#01"): (1, "One line in ten pages helps, and only a little."),
+}
 INSTRUCTIONS = """\
 Ask of each passage: **would a good answer to this question use it?**
 
@@ -82,6 +96,10 @@ def make_demo(*, today: datetime.date | None = None) -> EvalSet:
     batch = _first_batch(evalset, by=lead, assessors=assessors)
     _judge(batch, today or timezone.now().date())
     publish_release(evalset=evalset, by=lead, notes="The pool of both BM25 systems to depth 10, judged.")
+    _decide(evalset, by=lead)
+    _say_what_chunks_are_to_each_other(evalset, by=lead)
+    for repetition, file in enumerate(JUDGE_FILES, start=1):
+        import_judge(evalset=evalset, source=FOLDER / file, by=lead, judge=JUDGE, repetition=repetition)
     _open_batch(evalset, by=lead, assessors=[people["alice"]])
     return evalset
 
@@ -152,7 +170,40 @@ def _open_batch(evalset: EvalSet, *, by: User, assessors: list[User]) -> None:
     pool, _ = build_pool(
         evalset=evalset, name="What latent semantic analysis adds", runs=[(newer, NEWER_DEPTH)], by=by, seed=2
     )
-    make_batch(pool=pool, name="Second look", by=by, assessors=assessors, instructions=INSTRUCTIONS, seed=2)
+    make_batch(
+        pool=pool,
+        name="Second look",
+        by=by,
+        assessors=assessors,
+        gold=Gold(share=GOLD_SHARE, file=FOLDER / "known-answers.txt"),
+        instructions=INSTRUCTIONS,
+        seed=2,
+    )
+
+
+def _decide(evalset: EvalSet, *, by: User) -> None:
+    for (question, chunk), (grade, note) in DECIDED.items():
+        adjudicate(
+            evalset=evalset,
+            question=evalset.questions.get(external_id=question),
+            chunk=evalset.chunks.get(external_id=chunk),
+            grade=grade,
+            note=note,
+            by=by,
+            key=uuid.uuid4(),
+        )
+
+
+def _say_what_chunks_are_to_each_other(evalset: EvalSet, *, by: User) -> None:
+    chunks = {chunk.external_id: chunk for chunk in evalset.chunks.select_related("evalset")}
+    for said in read_jsonl(FOLDER / "pair-verdicts.jsonl"):
+        give_verdict(
+            first=chunks[said["first"]],
+            second=chunks[said["second"]],
+            verdict=PairVerdict.Verdict(said["verdict"]),
+            note=said["note"],
+            by=by,
+        )
 
 
 def _judge(batch: Batch, today: datetime.date) -> None:

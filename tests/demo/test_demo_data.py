@@ -7,6 +7,7 @@ import unicodedata
 
 import pytest
 
+from demo import make_judge
 from demo.ground_truth import DEMO, qrels_lines, read_jsonl, read_rankings, read_relevance, run_files
 from demo.make_chunks import all_chunks
 
@@ -181,6 +182,12 @@ def test_an_older_edition_with_the_same_words_is_not_a_copy():
 
 def test_qrels_are_those_of_the_ground_truth_and_the_runs():
     assert (DEMO / "qrels.txt").read_text(encoding="utf-8") == "".join(qrels_lines())
+
+
+def test_the_outside_judges_files_are_those_of_its_rule(tmp_path):
+    for file, said in zip(make_judge.FILES, make_judge.grades(), strict=True):
+        make_judge.write(tmp_path / file.name, said)
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
 
 
 def test_qrels_hold_every_pair_of_the_first_twenty_and_zeros():

@@ -7,13 +7,14 @@ import pytest
 from django.db import transaction
 from django.test import override_settings
 
-from config.demo_evalset import PASSWORD, make_demo, sign_ins
+from config.demo_evalset import DECIDED, FOLDER, PASSWORD, make_demo, sign_ins
 from demo import story
+from demo.ground_truth import read_jsonl, read_relevance
 from evalsets.models import EvalSet, User
 from judging.models import Batch, BatchPair, Judgment
 from judging.services.claims import claim_next
 from labels.models import Release, ReleaseQuestion
-from labels.settling import unjudged_rates
+from labels.settling import settled_counts, unjudged_rates
 from pooling.models import Ranking, Run
 
 TODAY = datetime.date(2026, 3, 2)
@@ -45,7 +46,8 @@ def batch_named(name: str) -> Batch:
 def standing_judgments() -> dict[tuple[str, str], list[Judgment]]:
     """By question and chunk, the judgments that no later one replaces."""
     found: dict[tuple[str, str], list[Judgment]] = {}
-    for judgment in Judgment.objects.filter(replaced_by__isnull=True).select_related("question", "chunk"):
+    rows = Judgment.objects.filter(replaced_by__isnull=True, source="desk")
+    for judgment in rows.select_related("question", "chunk"):
         key = (judgment.question.external_id, judgment.chunk.external_id)
         found.setdefault(key, []).append(judgment)
     return found
@@ -105,7 +107,8 @@ def test_the_first_batch_is_done_and_nothing_in_it_is_judged_too_often(demo):
 
 
 def test_judging_lies_in_the_past(demo):
-    first, last = Judgment.objects.order_by("judged_at").first(), Judgment.objects.latest("judged_at")
+    at_the_desk = Judgment.objects.filter(source="desk")
+    first, last = at_the_desk.order_by("judged_at").first(), at_the_desk.latest("judged_at")
     batch = batch_named("First labels")
     assert batch.pool.created_at < batch.created_at < first.judged_at
     assert last.judged_at.date() == datetime.date(2026, 2, 26)
@@ -119,7 +122,7 @@ def test_alice_has_something_to_grade_and_bob_has_not(demo):
     assert batch not in Batch.objects.open().for_assessor(bob)
     assert claim_next(batch=batch, by=alice, count=3)
     judged = story.pool_labels()
-    for pair in BatchPair.objects.filter(batch=batch).select_related("question", "chunk"):
+    for pair in BatchPair.objects.filter(batch=batch, gold_grade=None).select_related("question", "chunk"):
         assert (pair.question.external_id, pair.chunk.external_id) not in judged
 
 
@@ -145,3 +148,40 @@ def test_the_demo_opens_on_the_problem(demo):
     high = {name for name, rate in rates.items() if rate is not None and 0.25 < rate < 0.5}
     assert low == {"bm25", "bm25-tuned"}
     assert high == {"char-tfidf", "lsa", "hybrid-candidates", "hybrid-context", "hybrid"}
+
+
+def test_some_pairs_were_decided_and_some_wait(demo):
+    decided = Judgment.objects.filter(source="adjudication").select_related("question", "chunk")
+    truth = read_relevance()
+    for row in decided:
+        relevance = truth[row.question.external_id].get(row.chunk.external_id)
+        assert row.grade == (relevance.grade if relevance else 0)
+    assert {(row.question.external_id, row.chunk.external_id) for row in decided} >= set(DECIDED)
+    assert settled_counts(demo).contested == 2
+
+
+def test_the_lead_said_what_chunks_are_to_each_other(demo):
+    said = read_jsonl(FOLDER / "pair-verdicts.jsonl")
+    assert demo.pair_verdicts.count() == len(said)
+    together = {
+        frozenset(member.chunk.external_id for member in found.members.select_related("chunk"))
+        for found in demo.chunk_classes.all()
+    }
+    assert frozenset({"faq#01", "start#05"}) in together
+    assert not any({"returns-2025#05", "returns-2023#05"} <= members for members in together)
+
+
+def test_a_rule_judged_the_same_pairs_twice_and_counts_for_nothing(demo):
+    by_the_rule = Judgment.objects.filter(assessor__kind="model")
+    assert by_the_rule.count() == 2 * len(story.pool_labels())
+    by_people = Judgment.objects.exclude(assessor__kind="model").filter(kind="grade")
+    assert settled_counts(demo).judged == by_people.values("question", "chunk").distinct().count()
+
+
+def test_known_answers_are_mixed_into_what_alice_has_to_grade(demo):
+    gold = BatchPair.objects.filter(batch=batch_named("Second look")).exclude(gold_grade=None)
+    truth = read_relevance()
+    assert gold.count() >= 3
+    for pair in gold.select_related("question", "chunk"):
+        relevance = truth[pair.question.external_id].get(pair.chunk.external_id)
+        assert pair.gold_grade == (relevance.grade if relevance else 0)
