@@ -127,7 +127,10 @@ class Pool(models.Model):
         MOVE_TO_FRONT = "move-to-front", "move-to-front: stay with a run while it finds relevant chunks"
         BAYESIAN_BANDIT = "bayesian-bandit", "Bayesian bandit: a run as often as it may be the best"
         MAX_MEAN = "max-mean", "MaxMean: the run with the best share of relevant chunks so far"
-        MAX_MEAN_NS = "max-mean-ns", "MaxMean, non-stationary: the run with the best share of relevant chunks of late"
+        MAX_MEAN_NS = (
+            "max-mean-ns",
+            "MaxMean, non-stationary: the run with the best share of relevant chunks of late",
+        )
 
     evalset = models.ForeignKey(EvalSet, models.CASCADE, related_name="pools")
     name = models.CharField(max_length=200)

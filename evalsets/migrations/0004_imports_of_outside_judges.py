@@ -29,7 +29,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="importedfile",
             constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["questions", "chunks", "run", "qrels", "verdicts", "judge"])),
+                condition=models.Q(
+                    ("kind__in", ["questions", "chunks", "run", "qrels", "verdicts", "judge"])
+                ),
                 name="imported_file_kind_unknown",
             ),
         ),

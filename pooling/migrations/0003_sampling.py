@@ -39,7 +39,10 @@ class Migration(migrations.Migration):
                     ("move-to-front", "move-to-front: stay with a run while it finds relevant chunks"),
                     ("bayesian-bandit", "Bayesian bandit: a run as often as it may be the best"),
                     ("max-mean", "MaxMean: the run with the best share of relevant chunks so far"),
-                    ("max-mean-ns", "MaxMean, non-stationary: the run with the best share of relevant chunks of late"),
+                    (
+                        "max-mean-ns",
+                        "MaxMean, non-stationary: the run with the best share of relevant chunks of late",
+                    ),
                 ],
                 max_length=30,
             ),
