@@ -72,7 +72,7 @@ def _route(document: dict[str, Any], method: str, path: str, operation: dict[str
             description=item.get("description", "").replace("`", ""),
         )
         for item in operation["parameters"]
-        if item["name"] != "slug"
+        if item["in"] != "path" or item["name"] == "name"  # the others are numbers that the path explains
     ]
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     schema = _resolved(document, body) if body else {}
@@ -114,9 +114,9 @@ def _type(document: dict[str, Any], schema: dict[str, Any]) -> str:
     """What a value may be, for people: "integer", "one of dev, holdout", "list of string"."""
     schema = _resolved(document, schema)
     if "anyOf" in schema:
-        return " or ".join(_type(document, one) for one in schema["anyOf"])
+        return " or ".join(_type(document, one) for one in schema["anyOf"] if "const" not in one)
     if "enum" in schema:
         return "one of " + ", ".join(map(str, filter(None, schema["enum"])))
     if schema.get("type") == "array":
         return f"list of {_type(document, schema.get('items', {}))}"
-    return str(schema.get("type", "anything"))
+    return str(schema.get("format") or schema.get("type", "anything"))

@@ -156,7 +156,9 @@ _FILE = {
     openapi_extra=_FILE,
 )
 def release_file(
-    request: ApiRequest, number: int, name: str = Path(..., examples=list(FORMATS))
+    request: ApiRequest,
+    number: int,
+    name: str = Path(..., description="One of the formats that the release lists.", examples=list(FORMATS)),
 ) -> HttpResponseBase:
     """Stream a release as qrels, label JSON, a BEIR folder, …: the formats that the release lists under `files`.
     One that cannot be written, such as qrels with white space in IDs, answers 422 and says why."""

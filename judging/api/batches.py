@@ -17,6 +17,7 @@ from evalsets.errors import BadInput
 from evalsets.models import User
 from judging.models import Batch, BatchQuerySet
 from judging.services.batches import make_batch
+from judging.services.gold import Gold
 from pooling.services.finding import find_pool
 
 router = Router(tags=["Batches"])
@@ -39,6 +40,17 @@ class NewBatch(Input):
     overlap: int = Field(1, ge=1, le=50, description="Independent judgments of an overlapping pair.")
     overlap_share: float = Field(
         0.0, ge=0, le=1, allow_inf_nan=False, description="Share of pairs that overlap."
+    )
+    again: bool = Field(
+        False,
+        description="As large a share of the pairs with fewer judgments than `overlap` goes in for those they lack.",
+    )
+    gold_share: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        allow_inf_nan=False,
+        description="Mix in pairs whose answer a lead has decided, as this share of each one's work.",
     )
     without_copies: bool = Field(False, description="Leave out copies of chunks that are judged already.")
     due_on: date | None = None
@@ -91,9 +103,13 @@ def batch_list(request: ApiRequest, paging: Query[Paging]) -> dict[str, Any]:
 def batch_new(request: ApiRequest, body: NewBatch) -> Status:
     """Hand what is left of a pool to named assessors. Pairs that others have in open batches are left out."""
     evalset, by = request.auth.evalset, request.auth.user
-    settings = body.model_dump(exclude={"pool", "assessors"})
+    settings = body.model_dump(exclude={"pool", "assessors", "gold_share"})
     batch = make_batch(
-        pool=find_pool(evalset, body.pool), by=by, assessors=_people(body.assessors), **settings
+        pool=find_pool(evalset, body.pool),
+        by=by,
+        assessors=_people(body.assessors),
+        gold=Gold(body.gold_share) if body.gold_share else None,
+        **settings,
     )
     return Status(201, _as_json(request, _batches(request).get(pk=batch.pk)))
 

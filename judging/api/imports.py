@@ -95,7 +95,7 @@ def _described(field: forms.Field, name: str) -> dict[str, Any]:
     elif isinstance(field, forms.IntegerField):
         schema = {"type": "integer", "minimum": field.min_value, "maximum": field.max_value or 2**31 - 1}
     elif isinstance(field, forms.DateField):
-        schema = {"type": "string", "format": "date"}
+        schema = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
     elif isinstance(field, forms.ChoiceField):
         choices: Any = field.choices
         values = [value for value, _ in choices if value]
@@ -104,7 +104,7 @@ def _described(field: forms.Field, name: str) -> dict[str, Any]:
         schema = {"type": "string", "pattern": r"^[^\x00]*$"}
         if field.max_length:
             schema["maxLength"] = field.max_length
-    said = " ".join(part for part in (str(field.label or ""), str(field.help_text)) if part)
+    said = ". ".join(part for part in (str(field.label or ""), str(field.help_text)) if part)
     return {"in": "query", "name": name, "required": field.required, "description": said, "schema": schema}
 
 

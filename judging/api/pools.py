@@ -20,11 +20,10 @@ from evalsets.models import EvalSet, Question
 from judging.pool_tables import numbers_json
 from judging.services.pools import preview_pool
 from judging.services.remainder import remainder_lines
-from judging.views.pools import BUILT_AT_ONCE
 from pooling.models import Pool
 from pooling.rankings import RunToDepth
 from pooling.services.finding import find_pool, find_run
-from pooling.services.pool_jobs import start_building
+from pooling.services.pool_jobs import BUILT_AT_ONCE, start_building
 from pooling.services.pools import build_specified_pool
 from pooling.specifying import PoolSpecification, specification_of, specify_pool
 

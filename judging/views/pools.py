@@ -26,12 +26,10 @@ from judging.services.simulating import latest_simulation, start_simulating
 from pooling.models import Pool
 from pooling.pooled import ancestors, pair_totals
 from pooling.rankings import RunToDepth
-from pooling.services.pool_jobs import start_building
+from pooling.services.pool_jobs import BUILT_AT_ONCE, start_building
 from pooling.services.pools import build_specified_pool, existing_pool
 from pooling.specifying import PoolSpecification, specification_of
 
-# Beyond this many entries that a pool may have to read, it is built by a worker.
-BUILT_AT_ONCE = 4_000_000
 # Of an order, so many chunks are named.
 FIRST_SHOWN = 4
 # Servers between here and the browser take no longer ones.

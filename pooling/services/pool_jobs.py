@@ -10,6 +10,8 @@ from pooling.services.pools import build_pool
 from pooling.specifying import PoolSpecification
 
 TASK = "pooling.build_pool"
+# Beyond this many entries that a pool may have to read, it is built by a worker.
+BUILT_AT_ONCE = 4_000_000
 
 
 def start_building(*, specification: PoolSpecification, name: str, by: User) -> Job:

@@ -150,6 +150,10 @@ def test_a_batch_is_made_and_seen(evalset, lead, runs, alice, bob, carol) -> Non
         lead.call("post", "/batches", {**asked, "name": "x", "assessors": ["nobody"]}), 422, "nobody"
     )
     assert_problem(lead.call("post", "/batches", {**asked, "name": "bm25 again"}), 422)
+    assert_problem(
+        lead.call("post", "/batches", {**asked, "name": "x", "again": True}), 422, "without overlap"
+    )
+    assert_problem(lead.call("post", "/batches", {**asked, "name": "x", "gold_share": 1}), 422, "gold_share")
     assert_problem(lead.call("post", "/batches", {**asked, "name": "x", "sharing": "all"}), 422, "sharing")
     # Carol's token as assessor sees the batches that Carol judges in: none.
     blind = ApiClient(token_for(evalset, carol, "assessor"))
