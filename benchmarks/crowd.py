@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 
 @dataclass
@@ -30,21 +31,27 @@ class Outcome:
         return statistics.quantiles(self.times, n=100, method="inclusive")[round(share * 100) - 1]
 
 
-# What one person does: counts in the outcome, goes on while the second says so, calls the third after each grade.
-Work = Callable[[Outcome, Callable[[], bool], Callable[[], None]], None]
+class Person(Protocol):
+    """One of the crowd: takes up the first task, then works."""
+
+    def start(self) -> None: ...
+
+    def work(self, outcome: Outcome, on: Callable[[], bool], rest: Callable[[], None]) -> None:
+        """Goes on while `on()`, counts in the outcome, and calls `rest()` after each grade."""
 
 
 def run_crowd(
-    workers: Sequence[Work],
+    people: Sequence[Person],
     *,
     pause: float,
     most: float,
 ) -> Outcome:
-    """Each worker in a thread of its own; a worker goes on while `on()` and calls `rest()` after each grade."""
-    together = threading.Barrier(len(workers))
+    """Each in a thread of their own, for `most` seconds from when all have started."""
+    together = threading.Barrier(len(people))
 
     def work(number: int) -> Outcome:
         mine, draw = Outcome(), random.Random(number)
+        people[number].start()
         together.wait()
         end = time.perf_counter() + most
         time.sleep(draw.random() * pause)
@@ -56,12 +63,12 @@ def run_crowd(
             time.sleep(max(0.0, due - time.perf_counter()))
 
         begun = time.perf_counter()
-        workers[number](mine, lambda: time.perf_counter() < end, rest)
+        people[number].work(mine, lambda: time.perf_counter() < end, rest)
         mine.seconds = time.perf_counter() - begun
         return mine
 
-    with ThreadPoolExecutor(len(workers)) as threads:
-        outcomes = list(threads.map(work, range(len(workers))))
+    with ThreadPoolExecutor(len(people)) as threads:
+        outcomes = list(threads.map(work, range(len(people))))
     return Outcome(
         sent=sum(one.sent for one in outcomes),
         confirmed=sum(one.confirmed for one in outcomes),

@@ -226,7 +226,7 @@ def judge(address: str, batch: Batch, crowd: Sequence[User], *, pause: float, mo
     """All assessors judge to the end of the batch, or for `most` seconds."""
     people = [Assessor(address, batch, user) for user in crowd]
     connection.close()
-    return run_crowd([person.judge for person in people], pause=pause, most=most)
+    return run_crowd(people, pause=pause, most=most)
 
 
 class Assessor:
@@ -253,8 +253,10 @@ class Assessor:
         self.known: set[str] = set()
         self.draw = random.Random(user.pk)
 
-    def judge(self, outcome: Outcome, on: Callable[[], bool], rest: Callable[[], None]) -> None:
+    def start(self) -> None:
         self.take(self.post(self.next_url, {"counts": "1"}))
+
+    def work(self, outcome: Outcome, on: Callable[[], bool], rest: Callable[[], None]) -> None:
         counted = time.perf_counter()
         while on():
             if not self.ready:

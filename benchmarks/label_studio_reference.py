@@ -34,7 +34,7 @@ from organizations.models import Organization
 from rest_framework.authtoken.models import Token
 from users.models import User
 names = [f"person{number}" for number in range(%d)]
-people = [User.objects.create_user(email=f"{name}@example.org", username=name, password="x") for name in names]
+people = [User.objects.create_user(email=f"{name}@example.org", username=name, password=None) for name in names]
 organization = Organization.create_organization(created_by=people[0], title="Benchmark")
 for person in people:
     if person is not people[0]:
@@ -104,12 +104,13 @@ def _measured(venv: Path, package: Path, folder: Path, *, people: int, seconds: 
         project = annotators[0].make_project(text)
         for annotator in annotators:
             annotator.project = project
-        outcome = run_crowd([annotator.work for annotator in annotators], pause=0.0, most=seconds)
+        outcome = run_crowd(annotators, pause=0.0, most=seconds)
     return outcome.confirmed / outcome.seconds
 
 
 class Annotator:
     project: int
+    task: dict[str, Any]
 
     def __init__(self, address: str, token: str):
         self.http = Http(address, {"Authorization": f"Token {token}", "Content-Type": "application/json"})
@@ -125,13 +126,17 @@ class Annotator:
         self.ask("POST", f"/api/projects/{project}/import", tasks)
         return project
 
+    def start(self) -> None:
+        self.task = self.ask("GET", f"/api/projects/{self.project}/next/")
+
     def work(self, outcome: Outcome, on: Callable[[], bool], rest: Callable[[], None]) -> None:
-        task = self.ask("GET", f"/api/projects/{self.project}/next/")
         while on():
             choice = {"choices": [self.draw.choice(GRADES)]}
             result = [{"from_name": "grade", "to_name": "chunk", "type": "choices", "value": choice}]
             outcome.sent += 1
-            self.ask("POST", f"/api/tasks/{task['id']}/annotations/", {"result": result, "lead_time": 1.0})
+            self.ask(
+                "POST", f"/api/tasks/{self.task['id']}/annotations/", {"result": result, "lead_time": 1.0}
+            )
             outcome.confirmed += 1
-            task = self.ask("GET", f"/api/projects/{self.project}/next/")
+            self.start()
             rest()
