@@ -13,6 +13,7 @@ from django.urls.resolvers import URLPattern, URLResolver
 from django.utils.cache import patch_vary_headers
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
+from ninja.operation import Operation
 
 from evalsets.api.jobs import router as job_routes
 from evalsets.api.problems import MEDIA_TYPE, Problem, answer_errors_of, not_found, problem
@@ -35,6 +36,10 @@ address is in the header `Location`: ask there until its `state` is `done`, `fai
 
 
 class FairpoolAPI(NinjaAPI):
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        """What code generators name the route by."""
+        return operation.view_func.__name__
+
     def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
         """The document with what all routes share: the eval set in the address, problems, and who may call."""
         document = super().get_openapi_schema(**kwargs)

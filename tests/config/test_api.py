@@ -102,6 +102,8 @@ def test_a_wrong_method_is_a_problem(evalset, carol) -> None:
 def test_the_document_describes_itself(client_for, db) -> None:
     document = client_for(None).get("/api/v1/openapi.json").json()
     assert document["openapi"].startswith("3.")
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(operations)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             where = f"{method} {path}"
