@@ -217,9 +217,13 @@ def test_the_difference_of_releases(evalset, lead, runs) -> None:
     publish_release(evalset=evalset, by=None)
     answer = lead.call("get", "/releases/1/difference/2").json()
     assert answer == command("diff_releases", "handbook", 1, 2)
-    assert (answer["added"], answer["pairs"]) == (
+    [pair] = answer["pairs"]
+    assert (answer["added"], pair["question"], pair["chunk"], pair["from"], pair["to"]) == (
         1,
-        [{"question": "q2", "chunk": "c3", "from": None, "to": 3}],
+        "q2",
+        "c3",
+        None,
+        3,
     )
 
 
