@@ -8,6 +8,9 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from django.contrib.messages import constants as messages
 from django.core.exceptions import ImproperlyConfigured
+from django_guid.integrations import CeleryIntegration
+
+from config.logs import chosen_form, logging_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -53,7 +56,7 @@ else:
 
 DATABASES["default"].update(
     CONN_MAX_AGE=0,  # the pool keeps the connections
-    CONN_HEALTH_CHECKS=False,
+    CONN_HEALTH_CHECKS=True,  # one round trip a request, so that none meets a connection that Postgres has ended
 )
 if env_flag("DATABASE_POOL", True):
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
@@ -76,7 +79,7 @@ SECURE_HSTS_SECONDS = int(os.environ.get("SECURE_HSTS_SECONDS", 60 * 60 * 24 * 3
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = BEHIND_TLS
 if env_flag("TRUST_FORWARDED_PROTO", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_REDIRECT_EXEMPT = [r"^health/"]
+SECURE_REDIRECT_EXEMPT = [r"^health/", r"^metrics$"]  # asked for from inside, past the proxy
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = int(os.environ.get("SESSION_HOURS", "336")) * 3600
@@ -111,6 +114,7 @@ INSTALLED_APPS = [
     "template_partials",
     "axes",
     "csp",
+    "django_guid",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -124,6 +128,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django_guid.middleware.guid_middleware",
+    "config.middleware.request_log",
     "csp.middleware.CSPMiddleware",
     "evalsets.middleware.upload_limit",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -234,11 +240,17 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"
 
 MESSAGE_TAGS = {messages.ERROR: "danger", messages.DEBUG: "secondary"}
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO")},
-    "loggers": {"django.server": {"handlers": ["console"], "level": "WARNING", "propagate": False}},
+LOGGING = logging_settings(chosen_form(os.environ), os.environ.get("LOG_LEVEL", "INFO"))
+# A request's ID: the caller's if it has the form of a UUID, else one of our own; a job keeps that of its request.
+DJANGO_GUID = {
+    "GUID_HEADER_NAME": "X-Request-ID",
+    "VALIDATE_GUID": True,
+    "EXPOSE_HEADER": False,
+    "INTEGRATIONS": [CeleryIntegration()],
 }
+
+# Figures for Prometheus: who may read them, and where a worker serves its own (nowhere without a port).
+METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")
+BEHIND_PROXY = bool(AXES_IPWARE_PROXY_COUNT) or env_flag("TRUST_FORWARDED_PROTO", False)
+WORKER_METRICS_PORT = int(os.environ.get("WORKER_METRICS_PORT", "0"))
+WORKER_METRICS_HOST = os.environ.get("WORKER_METRICS_HOST", "127.0.0.1")

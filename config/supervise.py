@@ -109,9 +109,9 @@ class Supervisor:
 
 
 def is_healthy(url: str) -> bool:
-    """Whether the web server answers its health address."""
+    """Whether the web server answers and has everything that it needs."""
     try:
-        with urllib.request.urlopen(f"{url}/health/", timeout=2) as response:  # noqa: S310 (our own http address)
+        with urllib.request.urlopen(f"{url}/health/ready/", timeout=2) as response:  # noqa: S310 (our own http address)
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False

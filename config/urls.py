@@ -6,7 +6,7 @@ from django.urls import include, path, re_path
 from django.urls.resolvers import URLPattern, URLResolver
 from django.views.decorators.csrf import csrf_exempt
 
-from config import api, views
+from config import api, probes, views
 from config.api_page import api_page
 from evalsets.api.problems import not_found
 
@@ -15,7 +15,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/", views.SignIn.as_view(), name="sign-in"),
     path("sign-out/", auth_views.LogoutView.as_view(), name="sign-out"),
     path("password/", views.PasswordChange.as_view(), name="password-change"),
-    path("health/", views.health, name="health"),
+    path("health/", probes.health, name="health"),
+    path("health/ready/", probes.ready, name="health-ready"),
+    path("metrics", probes.metrics_page, name="metrics"),
     path("evalsets/new/", views.evalset_new, name="evalset-new"),
     path("e/<slug:slug>/", views.evalset_home, name="evalset-home"),
     path("e/<slug:slug>/", include("evalsets.urls")),

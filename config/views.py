@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import sys
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import views as auth_views
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.db import connection
-from django.db.utils import OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_GET, require_http_methods
+from django_guid import get_guid
 
 from config.home import DEPTH, SHALLOW_DEPTH, evalset_overview, next_step
 from evalsets import access
@@ -23,6 +25,8 @@ from evalsets.forms import EvalSetForm
 from evalsets.models import EvalSet, Member
 from evalsets.services.evalsets import create_evalset
 from judging.desk import my_open_batches
+
+DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES}
 
 
 class SignIn(auth_views.LoginView):
@@ -81,18 +85,6 @@ def evalset_home(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     return render(request, "config/evalset_home.html", context)
 
 
-@require_GET
-@login_not_required
-def health(request: HttpRequest) -> HttpResponse:
-    """200 when the web process can reach its database, else 503."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except OperationalError:
-        return JsonResponse({"status": "the database cannot be reached"}, status=503)
-    return JsonResponse({"status": "ok"})
-
-
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "400.html", status=400)
 
@@ -106,5 +98,16 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    # No context processors here: what failed may be what they need.
-    return render(request, "500.html", status=500)
+    """The page of a fault of ours, or of a database or a disk that does not answer, with the ID to quote."""
+    error = sys.exc_info()[1]
+    context: dict[str, Any] = {"request_id": get_guid()}
+    if isinstance(error, (OperationalError, InterfaceError)):
+        return render(request, "503.html", context, status=503)
+    if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+        context["reason"] = error.strerror
+        # A browser that is still sending a file reads no answer: let it send the rest, which is thrown away.
+        with contextlib.suppress(OSError):
+            while request.read(2**16):
+                pass
+        return render(request, "507.html", context, status=507)
+    return render(request, "500.html", context, status=500)

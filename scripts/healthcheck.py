@@ -8,7 +8,7 @@ import urllib.request
 host = (
     os.environ.get("ALLOWED_HOSTS", "localhost").split(",")[0].strip().lstrip(".").replace("*", "localhost")
 )
-request = urllib.request.Request("http://127.0.0.1:8000/health/", headers={"Host": host})
+request = urllib.request.Request("http://127.0.0.1:8000/health/ready/", headers={"Host": host})
 try:
     with urllib.request.urlopen(request, timeout=4) as response:
         sys.exit(response.status != 200)

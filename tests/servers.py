@@ -137,41 +137,58 @@ def server_environment(broker: str, **more: str) -> dict[str, str]:
     }
 
 
-@pytest.fixture
-def worker(broker: str, transactional_db: None, tmp_path: Path) -> Iterator[Process]:
-    """A real Celery worker with one child, working on the committed rows of this test."""
-    with current_app.connection_for_write() as link:
-        current_app.control.purge(connection=link)
-    name = f"tests-{os.getpid()}-{tmp_path.name}@localhost"
+@contextlib.contextmanager
+def running_worker(broker: str, folder: Path, name: str = "worker", **environment: str) -> Iterator[Process]:
+    """A Celery worker with one child; what it says goes to `name`.log in the folder."""
+    host = f"{name}-{os.getpid()}-{folder.name}@localhost"
 
     def ready() -> bool:
-        return bool(current_app.control.ping(destination=[name], timeout=0.5))
+        return bool(current_app.control.ping(destination=[host], timeout=0.5))
 
     options = [
         "--concurrency=1",
         "--without-gossip",
         "--without-mingle",
-        f"--hostname={name}",
+        f"--hostname={host}",
         "--loglevel=INFO",
     ]
     process = Process(
         ["celery", "-A", "config", "worker", *options],
-        server_environment(broker),
-        tmp_path / "worker.log",
+        server_environment(broker, **environment),
+        folder / f"{name}.log",
         ready,
     )
     process.start()
-    yield process
-    process.stop()
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+@pytest.fixture
+def worker(broker: str, transactional_db: None, tmp_path: Path) -> Iterator[Process]:
+    """A real Celery worker with one child, working on the committed rows of this test."""
+    with current_app.connection_for_write() as link:
+        current_app.control.purge(connection=link)
+    with running_worker(broker, tmp_path) as process:
+        yield process
 
 
 class WebServer(Process):
     url: str
 
 
-@pytest.fixture
-def web(broker: str, transactional_db: None, tmp_path: Path, static_root: Path) -> Iterator[WebServer]:
-    """Real gunicorn on the committed rows of this test; `web.url` is its address."""
+@contextlib.contextmanager
+def running_web(
+    broker: str,
+    folder: Path,
+    static_root: Path,
+    name: str = "web",
+    workers: int = 1,
+    ready_address: str = "/health/ready/",
+    **environment: str,
+) -> Iterator[WebServer]:
+    """gunicorn with as many processes as `workers`; what it says goes to `name`.log in the folder."""
     from config.embedded.home import free_port
 
     port = free_port(18000)
@@ -179,21 +196,39 @@ def web(broker: str, transactional_db: None, tmp_path: Path, static_root: Path) 
 
     def ready() -> bool:
         try:
-            with urllib.request.urlopen(f"{url}/health/", timeout=2) as response:
+            with urllib.request.urlopen(f"{url}{ready_address}", timeout=5) as response:
                 return bool(response.status == 200)
         except (urllib.error.URLError, OSError):
             return False
 
+    options = [
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--workers",
+        str(workers),
+        "--threads",
+        "4",
+        "--no-control-socket",
+    ]
     process = WebServer(
-        ["gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--threads", "4", "--no-control-socket"],
-        server_environment(broker, STATIC_ROOT=str(static_root)),
-        tmp_path / "web.log",
+        ["gunicorn", "config.wsgi", *options],
+        server_environment(broker, STATIC_ROOT=str(static_root), **environment),
+        folder / f"{name}.log",
         ready,
     )
     process.url = url
     process.start()
-    yield process
-    process.stop()
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+@pytest.fixture
+def web(broker: str, transactional_db: None, tmp_path: Path, static_root: Path) -> Iterator[WebServer]:
+    """Real gunicorn on the committed rows of this test; `web.url` is its address."""
+    with running_web(broker, tmp_path, static_root) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

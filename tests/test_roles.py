@@ -120,7 +120,7 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
 }
 # Outside of eval sets: anybody who is signed in may open these, and strangers only those that say so.
 SIGNED_IN = {"my-work", "password-change", "evalset-new", "sign-out"}
-PUBLIC = {"sign-in", "health"}
+PUBLIC = {"sign-in", "health", "health-ready", "metrics"}  # metrics: see tests/config/test_probes.py
 
 PERSONAS = ["alice", "bob", "carol", "victor", "mallory", "root", None]
 ROLE_OF = {"alice": "assessor", "bob": "assessor", "carol": "lead", "victor": "viewer", "root": "lead"}

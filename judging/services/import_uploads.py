@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +16,15 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.urls import reverse
 
+from evalsets.errors import Refused
 from evalsets.models import EvalSet, Job, Upload, User
 from evalsets.progress import Progress
 from evalsets.services.jobs import JobOutcome, start_job
 from judging.services.import_judge import import_judge
 from judging.services.import_qrels import import_qrels, import_verdicts
 from pooling.services.importing import import_chunks, import_questions, import_run
+
+logger = logging.getLogger(__name__)
 
 IMPORTERS: dict[str, Callable[..., Any]] = {
     "questions": import_questions,
@@ -33,14 +39,29 @@ TASK = "judging.tasks.import_upload"
 
 @transaction.atomic
 def receive_upload(*, evalset: EvalSet, file: UploadedFile, by: User) -> Upload:
-    """Keep a file that was sent. Its own name is only a label; where it is stored is named by us."""
+    """Keep a file that was sent. Its own name is only a label; where it is stored is named by us.
+
+    Raises Refused when the disk is full or the folder cannot be written; nothing of the file stays then.
+    """
     upload = Upload(
         evalset=evalset,
         original_name=Path(file.name or "file").name[:255],
         size=file.size or 0,
         created_by=by,
     )
-    upload.file.save("upload", file, save=False)
+    name = f"upload-{uuid.uuid4().hex}"
+    try:
+        upload.file.save(name, file, save=False)
+    except OSError as error:
+        storage = upload.file.storage
+        with contextlib.suppress(OSError):
+            storage.delete(upload.file.field.generate_filename(upload, name))
+        logger.exception("An upload cannot be kept")
+        why = error.strerror or "the folder cannot be written"
+        raise Refused(
+            f"The server cannot keep the file: {why}. Nothing of it was kept. "
+            "Tell whoever runs this server, and send it again then."
+        ) from error
     upload.save()
     return upload
 

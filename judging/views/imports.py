@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
+from evalsets.errors import Refused
 from evalsets.models import EvalSet, Job
 from judging.import_forms import FORMS, ImportForm
 from judging.services.import_uploads import TASK, receive_upload, start_import
@@ -34,7 +35,11 @@ def import_start(request: AuthedRequest, evalset: EvalSet, kind: str) -> HttpRes
     form = FORMS[kind](request.POST, request.FILES, evalset=evalset)
     if not form.is_valid():
         return _page(request, evalset, form, status=422)
-    upload = receive_upload(evalset=evalset, file=form.cleaned_data["file"], by=request.user)
+    try:
+        upload = receive_upload(evalset=evalset, file=form.cleaned_data["file"], by=request.user)
+    except Refused as refusal:
+        form.add_error("file", str(refusal))
+        return _page(request, evalset, form, status=507)
     job = start_import(
         evalset=evalset, upload=upload, kind=kind, options=form.options(), check=True, by=request.user
     )

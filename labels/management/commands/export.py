@@ -82,8 +82,10 @@ def _write(stream: Iterator[bytes], output: str) -> int:
             size = sum(file.write(block) for block in stream)
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError) and error.errno:
+            raise BadInput(f"Cannot write to {target}: {error.strerror}. Nothing of it was kept.") from error
         raise
     return size
 
