@@ -21,7 +21,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from config import stores
+from config import figures, stores
 from evalsets.models import Job
 from judging.models import Task
 
@@ -53,11 +53,11 @@ def count_request(method: str, route: str, status: int, seconds: float) -> None:
     _request_seconds.labels(route).observe(seconds)
     pool = getattr(connection, "pool", None)
     if pool is not None:
-        figures = pool.get_stats()
-        size, idle = figures.get("pool_size", 0), figures.get("pool_available", 0)
+        stats = pool.get_stats()
+        size, idle = stats.get("pool_size", 0), stats.get("pool_available", 0)
         _pool_connections.labels("idle").set(idle)
         _pool_connections.labels("busy").set(size - idle)
-        _pool_waiting.set(figures.get("requests_waiting", 0))
+        _pool_waiting.set(stats.get("requests_waiting", 0))
 
 
 def count_job(task: str, state: str, seconds: float) -> None:
@@ -71,12 +71,12 @@ class _Stores(Collector):
         return []  # so that registering asks nobody
 
     def collect(self) -> Iterator[Metric]:
-        for name, figures, fault in (
+        for name, look, fault in (
             ("database", _in_database, (psycopg.Error, DatabaseError)),
             ("broker", _in_broker, RedisError),
         ):
             try:
-                found, up = list(figures()), 1
+                found, up = list(look()), 1
             except fault:
                 logger.warning("The %s does not answer", name)
                 found, up = [], 0
@@ -111,15 +111,12 @@ def _in_broker() -> Iterator[Metric]:
     yield GaugeMetricFamily("fairpool_workers_alive", "Workers with a recent sign of life.", value=workers)
 
 
-def page(*, stores: bool) -> bytes:
-    """The figures in Prometheus' text format; with `stores` also what stands in the database and the broker."""
+def page() -> bytes:
+    """All figures of this server's processes, of the database and the broker, in Prometheus' text format."""
     registry: CollectorRegistry = REGISTRY
-    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+    if figures.VARIABLE in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)
-    text = generate_latest(registry)
-    if stores:
-        here = CollectorRegistry()
-        here.register(_Stores())
-        text += generate_latest(here)
-    return text
+    stored = CollectorRegistry()
+    stored.register(_Stores())
+    return generate_latest(registry) + generate_latest(stored)

@@ -83,7 +83,7 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     """The figures, for who shows METRICS_TOKEN; where none is set, for this machine itself without a proxy between."""
     if not _may_see_metrics(request):
         return HttpResponse("Send METRICS_TOKEN as “Authorization: Bearer …”.\n", "text/plain", status=403)
-    return HttpResponse(metrics.page(stores=True), content_type=CONTENT_TYPE_LATEST)
+    return HttpResponse(metrics.page(), content_type=CONTENT_TYPE_LATEST)
 
 
 def _may_see_metrics(request: HttpRequest) -> bool:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import tempfile
 from typing import Any
 
 import redis
 from celery import signals
 from django.conf import settings
 
-from config import stores
+from config import figures, stores
 from config.logs import current_job
 from evalsets.models import Job
 
@@ -26,7 +24,8 @@ def share_figures(**_: Any) -> None:
     """Let the children of this worker count in one folder, and serve the sum where WORKER_METRICS_PORT says."""
     if not settings.WORKER_METRICS_PORT:
         return
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="fairpool-figures-")
+    folder = figures.make_folder()
+    signals.worker_shutdown.connect(lambda **_: figures.remove_folder(folder), weak=False)
     from prometheus_client import CollectorRegistry, start_http_server
     from prometheus_client.multiprocess import MultiProcessCollector
 
