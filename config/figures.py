@@ -1,4 +1,4 @@
-"""The folder in which the processes of one server count together. Made before prometheus_client is imported."""
+"""The folder in which the processes of one web server, or of one worker, count together."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
 """Figures for Prometheus. Docs: docs/operations.md, "Metrics".
 
 What happens is counted where it happens, in files that the processes of one gunicorn or one worker share
-(PROMETHEUS_MULTIPROC_DIR, set before this is imported). What stands in the database and the broker is looked up when
+(config/figures.py). What stands in the database and the broker is looked up when
 somebody asks, by reads that stay small however much is stored.
 """
 

@@ -9,9 +9,12 @@ from typing import Any
 import redis
 from celery import signals
 from django.conf import settings
+from prometheus_client import CollectorRegistry, start_http_server, values
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from config import figures, stores
 from config.logs import current_job
+from config.metrics import count_job
 from evalsets.models import Job
 
 logger = logging.getLogger("fairpool.job")
@@ -26,9 +29,8 @@ def share_figures(**_: Any) -> None:
         return
     folder = figures.make_folder()
     signals.worker_shutdown.connect(lambda **_: figures.remove_folder(folder), weak=False)
-    from prometheus_client import CollectorRegistry, start_http_server
-    from prometheus_client.multiprocess import MultiProcessCollector
-
+    # Django's checks at a worker's start have imported it already; what is counted from now on is to go to the folder.
+    values.ValueClass = values.get_value_class()
     registry = CollectorRegistry()
     MultiProcessCollector(registry)
     start_http_server(settings.WORKER_METRICS_PORT, settings.WORKER_METRICS_HOST, registry)
@@ -61,8 +63,6 @@ def close_job(task: Any, args: Any, **_: Any) -> None:
             seconds = (job.finished_at - job.started_at).total_seconds()
             state = str(job.state)
             if settings.WORKER_METRICS_PORT:
-                from config.metrics import count_job  # not before share_figures has made the folder
-
                 count_job(task.name, state, seconds)
             outcome = {"state": state, "attempt": job.attempt, "ms": round(seconds * 1000, 1)}
             logger.info("Job %s: %s in %.0f ms", job.pk, state, seconds * 1000, extra={"facts": outcome})
