@@ -85,7 +85,7 @@ class _Stores(Collector):
 
 
 def _in_database() -> Iterator[Metric]:
-    stores.reach_database()
+    stores.applied_migrations()  # at once an error where Postgres is away
     jobs = GaugeMetricFamily("fairpool_jobs_unfinished", "Jobs that have not ended.", labels=["state"])
     # The partial index holds the unfinished ones alone.
     states = [
