@@ -32,6 +32,7 @@ from judging.services.gold import Gold
 from judging.services.import_judge import import_judge
 from judging.services.verdicts import give_verdict
 from labels.services.publishing import publish_release
+from labels.settling import contested_pairs
 from pooling.models import Pool, Run
 from pooling.services.importing import import_chunks, import_questions, import_run
 from pooling.services.pools import build_pool
@@ -48,10 +49,14 @@ POOLED_RUNS, POOL_DEPTH = ("bm25", "bm25-tuned"), 10
 NEWER_RUN, NEWER_DEPTH = "lsa", 5
 GOLD_SHARE = 0.05
 JUDGE, JUDGE_FILES = "shared words (rule)", ("judge-1.qrels", "judge-2.qrels")
-# (question, chunk) that two people saw differently: what the lead decided, and why. Others wait still.
+# (question, chunk): what the lead decides, and why, where two people saw the pair differently. Other such pairs wait
+# still. (Which pairs go to both is drawn among the database's keys.)
 DECIDED = {
+    ("q08", "error-codes#10"): (0, "Another code."),
     ("q08", "error-codes#15"): (0, "Another code."),
     ("q09", "error-codes#03"): (0, "Another code; the beeping is not this one's."),
+    ("q22", "billing#06"): (0, "About bank details; no day is named."),
+    ("q24", "steady-terms#02"): (2, "Part of the answer; the rest stands in section 10."),
     ("q41", "steady-terms#01"): (1, "One line in ten pages helps, and only a little."),
 }
 INSTRUCTIONS = """\
@@ -182,16 +187,22 @@ def _open_batch(evalset: EvalSet, *, by: User, assessors: list[User]) -> None:
 
 
 def _decide(evalset: EvalSet, *, by: User) -> None:
-    for (question, chunk), (grade, note) in DECIDED.items():
-        adjudicate(
-            evalset=evalset,
-            question=evalset.questions.get(external_id=question),
-            chunk=evalset.chunks.get(external_id=chunk),
-            grade=grade,
-            note=note,
-            by=by,
-            key=uuid.uuid4(),
-        )
+    contested = contested_pairs(evalset)
+    questions = evalset.questions.in_bulk([pair.question_id for pair in contested])
+    chunks = evalset.chunks.in_bulk([pair.chunk_id for pair in contested])
+    for pair in contested:
+        question, chunk = questions[pair.question_id], chunks[pair.chunk_id]
+        if decision := DECIDED.get((question.external_id, chunk.external_id)):
+            grade, note = decision
+            adjudicate(
+                evalset=evalset,
+                question=question,
+                chunk=chunk,
+                grade=grade,
+                note=note,
+                by=by,
+                key=uuid.uuid4(),
+            )
 
 
 def _say_what_chunks_are_to_each_other(evalset: EvalSet, *, by: User) -> None:
