@@ -1,8 +1,8 @@
 """Figures for Prometheus. Docs: docs/operations.md, "Metrics".
 
 What happens is counted where it happens, in files that the processes of one gunicorn or one worker share
-(config/figures.py). What stands in the database and the broker is looked up when
-somebody asks, by reads that stay small however much is stored.
+(config/figures.py). What stands in the database and the broker is looked up when somebody asks, by reads that stay
+small however much is stored.
 """
 
 from __future__ import annotations

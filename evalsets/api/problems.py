@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
@@ -104,6 +105,12 @@ def answer_errors_of(api: NinjaAPI) -> None:
     @api.exception_handler(MultiPartParserError)
     def _broken_form(request: HttpRequest, error: MultiPartParserError) -> HttpResponse:
         return problem(400, f"The form cannot be read: {error}")
+
+    @api.exception_handler(OperationalError)
+    @api.exception_handler(InterfaceError)
+    def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
+        logger.error("%s %s failed", request.method, request.path, exc_info=error)
+        return problem(503, "The database does not answer. Nothing was half-done; try again in a moment.")
 
     @api.exception_handler(Exception)
     def _fault(request: HttpRequest, error: Exception) -> HttpResponse:

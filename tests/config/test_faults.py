@@ -6,6 +6,8 @@ A lock that the test holds keeps an act in its middle for as long as the test wa
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 import resource
 import time
 import urllib.parse
@@ -33,6 +35,7 @@ from labels.models import Release, ReleaseQuestion
 from labels.services.publishing import publish_release
 from pooling.models import Pool, PoolQuestion, PoolRun, Ranking, Run
 from pooling.services.pool_jobs import TASK as BUILD_POOL
+from tests.config.api import API, token_for
 from tests.conftest import make_chunks, make_questions, make_run
 from tests.judging.batches import batch_of
 from tests.judging.test_batch_over_http import Browser
@@ -45,11 +48,11 @@ PUBLISH = "labels.publish_release"
 
 
 @contextlib.contextmanager
-def locked(table: str) -> Iterator[None]:
-    """Nobody else can write to the table inside this block."""
+def locked(table: str, mode: str = "SHARE ROW EXCLUSIVE") -> Iterator[None]:
+    """Nobody else can write to the table inside this block, or with "ACCESS EXCLUSIVE" even read it."""
     link = psycopg.connect(**{**connection.get_connection_params(), "autocommit": False})
     with contextlib.closing(link):
-        link.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
+        link.execute(f"LOCK TABLE {table} IN {mode} MODE")
         yield
 
 
@@ -118,6 +121,21 @@ def test_connections_ended_in_the_middle_of_a_grade(web, evalset, alice, carol) 
         for _ in range(2):  # the browser sends what was not confirmed again, here even twice
             assert send(browser, save, **fields)[0] == 200
     assert Judgment.objects.get().pair_id == pair
+
+
+def test_connections_ended_in_the_middle_of_a_call_of_the_api(web, evalset, carol) -> None:
+    address = urllib.parse.urlsplit(web.url).netloc
+    headers = {"Authorization": f"Bearer {token_for(evalset, carol)}"}
+    with contextlib.closing(http.client.HTTPConnection(address, timeout=60)) as program:
+        with locked("pooling_pool", "ACCESS EXCLUSIVE"):
+            program.request("GET", f"{API}/pools", headers=headers)
+            wait(stuck)
+            end_connections(stuck())
+            response = program.getresponse()
+            assert response.status == 503
+            assert "The database does not answer" in json.load(response)["detail"]
+        program.request("GET", f"{API}/pools", headers=headers)
+        assert program.getresponse().status == 200
 
 
 # --- jobs ---
