@@ -26,16 +26,22 @@ const keys = {
 };
 for (const key of "yavbx") keys[key] = press(`[data-near]:not([hidden]) [data-key=${key}]`);
 
+// A field that closes gives the keys back at once; left alone, the browser would keep them there until the next frame.
+function leave(field) {
+  field.blur();
+  stage.querySelector(".desk-chunk")?.focus({ preventScroll: true });
+}
+
 function onKey(event) {
   const field = event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
   if (event.key === "Enter" && event.target.name === "evidence") {
     event.preventDefault();
-    if (takeTyped(event.target.form)) event.target.form.querySelector("[data-evidence]").classList.remove("open");
+    if (takeTyped(event.target.form)) {
+      event.target.form.querySelector("[data-evidence]").classList.remove("open");
+      return leave(event.target);
+    }
   }
-  if (event.key === "Escape" && field) {
-    field.blur();
-    return stage.querySelector(".desk-chunk")?.focus({ preventScroll: true });
-  }
+  if (event.key === "Escape" && field) return leave(field);
   if (field || event.ctrlKey || event.altKey || event.metaKey || event.getModifierState("AltGraph")) return;
   if (event.isComposing || event.repeat) return;
   // Shift alone makes a digit or a question mark on some keyboards; with a letter it is a modifier held. Caps Lock is not.
