@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scoring.admissible import ANY, ChunkLimits, QuestionLimits, inadmissible
-from scoring.classes import Labels, build_truth, groups, match
+from scoring.classes import UNJUDGED, Labels, Rankings, build_truth, groups, match
 from scoring.measures import parse_measures
 from scoring.policies import count_inadmissible
 from scoring.scores import Plan, Rules, score_graded
@@ -135,3 +135,22 @@ def test_labels_without_any_row_leave_everything_unjudged() -> None:
     graded = match(truth, known.rankings({"q": ["a", "b"]}))
     assert graded.grade.tolist() == [-1, -1]
     assert not graded.counts.any()
+
+
+def test_a_table_and_a_search_find_the_same_rows(monkeypatch) -> None:
+    rng = np.random.default_rng(5)
+    pairs = rng.permutation(40 * 60)[:300]
+    labels = Labels(pairs // 60, pairs % 60, rng.integers(0, 4, 300))
+    truth = build_truth(labels, questions=40, classes=groups([1, 2, 7, 50], [0, 0, 1, 1]))
+    questions = rng.permutation(40)[:30]
+    lengths = rng.integers(0, 50, 30)
+    chunks = [rng.permutation(90)[:length] for length in lengths]  # some are unknown to the truth
+    rankings = Rankings(questions, np.concatenate([[0], np.cumsum(lengths)]), np.concatenate(chunks))
+
+    by_table = match(truth, rankings)
+    monkeypatch.setattr("scoring.classes.TABLE_SIZE", 0)
+    by_search = match(truth, rankings)
+
+    assert (by_table.grade != UNJUDGED).sum() > 50
+    assert by_table.grade.tolist() == by_search.grade.tolist()
+    assert by_table.counts.tolist() == by_search.counts.tolist()
