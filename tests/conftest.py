@@ -26,11 +26,14 @@ PASSWORD = "a long enough password"
 def django_db_setup(django_db_setup, django_db_blocker) -> Iterator[None]:
     """The test database; before it is dropped, sessions that killed servers and ended threads left in it are ended."""
     yield
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+    with django_db_blocker.unblock():
+        connection.close()
+        connection.close_pool()  # it may hold connections that a test had ended
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 @pytest.fixture(autouse=True)

@@ -63,9 +63,13 @@ def read(kind: str, path: Path, format: str | None):
     if kind == "chunks":
         file = ChunkFile(path, format=format, limits=LIMITS)
         return list(file), file.findings
-    reader = {"questions": read_questions, "run": read_run, "qrels": read_qrels, "verdicts": read_verdicts}[
-        kind
-    ]
+    reader = {
+        "questions": read_questions,
+        "run": read_run,
+        "qrels": read_qrels,
+        "verdicts": read_verdicts,
+        "judge": read_qrels,
+    }[kind]
     result = reader(path, format=format, limits=LIMITS)
     return (result.rankings if kind == "run" else result.records), result.findings
 
