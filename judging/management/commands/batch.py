@@ -7,10 +7,10 @@ from django.core.management.base import CommandParser
 
 from evalsets.commands import FairpoolCommand, find_evalset, find_user
 from evalsets.errors import BadInput
-from evalsets.models import EvalSet
 from judging import batch_reads
 from judging.models import Batch
 from judging.services import batches as services
+from judging.services.finding import find_batch
 
 
 class Command(FairpoolCommand):
@@ -44,7 +44,7 @@ class Command(FairpoolCommand):
         )
 
     def perform(self, **options: Any) -> dict[str, Any]:
-        batch = _find_batch(find_evalset(options["evalset"]), options["batch"])
+        batch = find_batch(find_evalset(options["evalset"]), options["batch"])
         if options["add"] or options["due"] or options["more_pairs"]:
             services.extend_batch(
                 batch=batch,
@@ -78,14 +78,6 @@ class Command(FairpoolCommand):
             self.stdout.write(
                 f"  {row['name']}: {row['judged']} judged, {row['skipped']} skipped, holds {row['held']}{gold}"
             )
-
-
-def _find_batch(evalset: EvalSet, name: str) -> Batch:
-    batch = evalset.batches.filter(name=name).first()
-    if batch is None:
-        known = ", ".join(evalset.batches.values_list("name", flat=True)[:20]) or "none yet"
-        raise BadInput(f"There is no batch {name!r}. Known: {known}.")
-    return batch
 
 
 def _give(batch: Batch, user: str, *questions: str) -> None:

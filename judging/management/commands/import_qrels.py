@@ -7,12 +7,13 @@ from django.core.management.base import CommandParser
 from evalsets.models import EvalSet, User
 from evalsets.progress import Progress
 from judging.services.import_qrels import import_qrels
+from pooling.formats import Kind
 from pooling.import_command import ImportCommand
 from pooling.services.importing import ImportReport
 
 
 class Command(ImportCommand):
-    kind = "qrels"
+    kind: Kind = "qrels"
     help = "Import existing labels. Each becomes a judgment by the file; a pair that has the same grade is left alone."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,7 +36,10 @@ class Command(ImportCommand):
             evalset=evalset,
             by=by,
             progress=progress,
-            negative=options["negative"],
-            unknown_questions=options["unknown_questions"],
             **self.common(options),
         )
+
+    @staticmethod
+    def common(options: dict[str, Any]) -> dict[str, Any]:
+        read = {name: options[name] for name in ("negative", "unknown_questions")}
+        return {**ImportCommand.common(options), **read}

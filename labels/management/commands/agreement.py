@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsets.commands import FairpoolCommand, find_evalset
-from evalsets.errors import BadInput
+from judging.services.finding import find_batch
 from labels.agreement_report import report_agreement
 
 
@@ -22,12 +22,7 @@ class Command(FairpoolCommand):
 
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
-        batch = None
-        if name := options["batch"]:
-            batch = evalset.batches.filter(name=name).first()
-            if batch is None:
-                known = ", ".join(evalset.batches.values_list("name", flat=True)[:20]) or "none yet"
-                raise BadInput(f"There is no batch {name!r} in {evalset.slug}. Known: {known}.")
+        batch = find_batch(evalset, options["batch"]) if options["batch"] else None
         return report_agreement(evalset, batch).as_json()
 
     def show(self, document: dict[str, Any]) -> None:
