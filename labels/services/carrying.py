@@ -111,12 +111,7 @@ def _histories(
     evalset: EvalSet, mappings: Sequence[TextMapping]
 ) -> dict[tuple[int, int, int], list[Judgment]]:
     """The current grades by question, chunk and revision."""
-    rows = Judgment.objects.filter(
-        evalset=evalset,
-        chunk__in={mapping.old_chunk_id for mapping in mappings},
-        kind=Judgment.Kind.GRADE,
-        replaced_by__isnull=True,
-    ).exclude(assessor__kind=Assessor.Kind.MODEL)
+    rows = _current_grades(evalset, {mapping.old_chunk_id for mapping in mappings})
     found: defaultdict[tuple[int, int, int], list[Judgment]] = defaultdict(list)
     for judgment in rows.order_by("pk"):
         found[judgment.question_id, judgment.chunk_id, judgment.revision].append(judgment)
@@ -136,13 +131,15 @@ def _carried_now(evalset: EvalSet, mappings: Sequence[TextMapping]) -> dict[tupl
 
 
 def _grades_of_new_texts(evalset: EvalSet, mappings: Sequence[TextMapping]) -> QuerySet[Judgment]:
-    """Current grades by people and files of the new texts, as long as they are their chunks' texts of today."""
+    """Current grades of the new texts, as long as they are their chunks' texts of today."""
+    grades = _current_grades(evalset, {mapping.new_chunk_id for mapping in mappings})
+    return grades.filter(revision=F("chunk__revision"))
+
+
+def _current_grades(evalset: EvalSet, chunks: set[int]) -> QuerySet[Judgment]:
+    """What people and files say now of these chunks (`Chunk.id`), whichever of their texts they read."""
     return Judgment.objects.filter(
-        evalset=evalset,
-        chunk__in={mapping.new_chunk_id for mapping in mappings},
-        revision=F("chunk__revision"),
-        kind=Judgment.Kind.GRADE,
-        replaced_by__isnull=True,
+        evalset=evalset, chunk__in=chunks, kind=Judgment.Kind.GRADE, replaced_by__isnull=True
     ).exclude(assessor__kind=Assessor.Kind.MODEL)
 
 
