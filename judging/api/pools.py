@@ -16,9 +16,8 @@ from evalsets.api.documents import Document, answer
 from evalsets.api.inputs import Input, Name
 from evalsets.api.jobs import JobOut, accepted
 from evalsets.api.paging import PageOf, Paging, page_of
-from evalsets.models import EvalSet, Question
-from judging.pool_tables import numbers_json
-from judging.services.pools import preview_pool
+from evalsets.models import EvalSet
+from judging.services.pools import pool_document
 from judging.services.remainder import remainder_lines
 from pooling.models import Pool
 from pooling.rankings import RunToDepth
@@ -119,15 +118,9 @@ class PoolBrief(Schema):
     page: str
 
 
-def _numbers(specification: PoolSpecification) -> dict[str, Any]:
-    questions = Question.objects.filter(evalset=specification.evalset)
-    names = dict(questions.values_list("pk", "external_id"))
-    return numbers_json(specification.runs, preview_pool(specification), names)
-
-
 def _built(pool: Pool, *, written: bool) -> dict[str, Any]:
     made = {"id": pool.pk, "pool": pool.name, "seed": pool.seed, "page": pool.get_absolute_url()}
-    return {**_numbers(specification_of(pool)), **made, "written": written}
+    return {**pool_document(specification_of(pool)), **made, "written": written}
 
 
 @router.post(
@@ -140,7 +133,7 @@ def _built(pool: Pool, *, written: bool) -> dict[str, Any]:
 def pool_preview(request: ApiRequest, body: PoolRequest) -> JsonResponse:
     """The numbers of a pool that need not exist: union, judged, queued, remainder, and what each run adds. Writes
     nothing."""
-    return answer(_numbers(body.specification(request.auth.evalset)))
+    return answer(pool_document(body.specification(request.auth.evalset)))
 
 
 @router.post(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from django.db import connection
@@ -11,6 +12,7 @@ from django.db import connection
 from evalsets.models import Chunk, EvalSet, Question
 from judging.pair_states import chunks_without_text, read_pair_states
 from judging.pool_numbers import PoolNumbers, Tally
+from judging.pool_tables import numbers_json
 from pooling.models import Pool, Run
 from pooling.pooled import pooled_slices
 from pooling.specifying import (
@@ -39,6 +41,12 @@ def preview_pool(specification: PoolSpecification) -> PoolNumbers:
     numbers.warnings = pool_warnings(specification, numbers.missing)
     numbers.seconds_per_judgment, numbers.timed_judgments = seconds_per_judgment(evalset)
     return numbers
+
+
+def pool_document(specification: PoolSpecification) -> dict[str, Any]:
+    """The numbers of a pool as `build_pool --json` prints them, its runs in the order of the specification."""
+    names = dict(Question.objects.filter(evalset=specification.evalset).values_list("pk", "external_id"))
+    return numbers_json(specification.runs, preview_pool(specification), names)
 
 
 def measure_pool(pool: Pool) -> PoolNumbers:

@@ -5,14 +5,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsets.commands import FairpoolCommand, find_evalset, find_user
-from evalsets.models import Question
 from evalsets.progress import terminal_progress
 from evalsets.templatetags.fairpool import duration, percent
-from judging.pool_tables import LABELS, numbers_json
-from judging.services.pools import measure_pool, preview_pool
+from judging.pool_tables import LABELS
+from judging.services.pools import pool_document
 from pooling.services.finding import find_pool, find_run_to_depth
 from pooling.services.pools import build_pool
-from pooling.specifying import specify_pool
+from pooling.specifying import specification_of, specify_pool
 from pooling.strategies import FUSIONS, STRATEGIES
 
 
@@ -86,15 +85,15 @@ class Command(FairpoolCommand):
         }
         made: dict[str, Any] = {"written": False}
         if options["preview"]:
-            numbers = preview_pool(specify_pool(**wanted))
+            specification = specify_pool(**wanted)
         else:
             by = find_user(options["by"]) if options["by"] else None
             with terminal_progress("question") as progress:
                 pool, created = build_pool(**wanted, name=options["name"], by=by, progress=progress)
             made = {"written": created, "pool": pool.name, "seed": pool.seed}
-            numbers = measure_pool(pool)
-        names = dict(Question.objects.filter(evalset=evalset).values_list("pk", "external_id"))
-        return {**numbers_json(wanted["runs"], numbers, names), **made}
+            # A pool that was there already has its runs in its own order, which need not be the one asked for.
+            specification = specification_of(pool)
+        return {**pool_document(specification), **made}
 
     def show(self, document: dict[str, Any]) -> None:
         if "pool" in document:
