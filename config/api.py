@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -41,8 +41,13 @@ class FairpoolAPI(NinjaAPI):
         return operation.view_func.__name__
 
     def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
+        """The document; our address has no parameters, so it is one for the whole process, and nobody changes it."""
+        return self._document
+
+    @cached_property
+    def _document(self) -> OpenAPISchema:
         """The document with what all routes share: the eval set in the address, problems, and who may call."""
-        document = super().get_openapi_schema(**kwargs)
+        document = super().get_openapi_schema()
         schemas = document["components"].setdefault("schemas", {})
         described = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= described.pop("$defs")

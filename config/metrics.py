@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 
 import psycopg
 from django.db import DatabaseError, connection
-from django.db.models import Count
 from django.utils import timezone
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -94,7 +93,7 @@ def _in_database() -> Iterator[Metric]:
     for state in (Job.State.WAITING, Job.State.RUNNING, Job.State.LOST):
         jobs.add_metric([state], states.count(state))
     yield jobs
-    held = Task.objects.filter(leased_until__gt=timezone.now()).aggregate(held=Count("pk"))["held"]
+    held = Task.objects.filter(leased_until__gt=timezone.now()).count()
     yield GaugeMetricFamily("fairpool_claims_held", "Pairs that an assessor holds now.", value=held)
     with connection.cursor() as cursor:
         cursor.execute("SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'judging_judgment'")

@@ -11,7 +11,7 @@ import random
 import re
 from pathlib import Path
 
-from demo.ground_truth import DEMO, read_jsonl, read_relevance
+from demo.ground_truth import DEMO, read_jsonl
 from demo.story import pool_labels
 
 FILES = [DEMO / "judge-1.qrels", DEMO / "judge-2.qrels"]
@@ -35,12 +35,10 @@ def grades() -> list[dict[tuple[str, str], int]]:
     """What the rule says each time, by (question, chunk)."""
     questions = {record["id"]: record["text"] for record in read_jsonl(DEMO / "questions.jsonl")}
     chunks = {record["id"]: record["text"] for record in read_jsonl(DEMO / "chunks.jsonl")}
-    truth = read_relevance()
     first, second = {}, {}
-    for question, chunk in sorted(pool_labels()):
+    for (question, chunk), truth in sorted(pool_labels().items()):
         draw = random.Random(f"judge {question} {chunk}")
-        relevance = truth[question].get(chunk)
-        said = grade(questions[question], chunks[chunk], relevance.grade if relevance else 0, draw)
+        said = grade(questions[question], chunks[chunk], truth, draw)
         first[question, chunk] = said
         other = max(0, said - 1) if said else 1
         second[question, chunk] = other if draw.random() < CHANGES_ITS_MIND else said

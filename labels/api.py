@@ -19,9 +19,9 @@ from evalsets.api.auth import ApiRequest
 from evalsets.api.inputs import Input, Name, Text
 from evalsets.api.jobs import JobOut, accepted
 from evalsets.api.paging import PageOf, Paging, page_of
-from evalsets.services.jobs import start_job
 from labels.exports.formats import FORMATS
 from labels.models import Release
+from labels.services.publishing import start_publishing
 
 router = Router(tags=["Releases"])
 
@@ -89,14 +89,8 @@ def release_list(request: ApiRequest, paging: Query[Paging]) -> dict[str, Any]:
 def release_new(request: ApiRequest, response: HttpResponse, body: Publish) -> Status:
     """Freeze the labels as the next release, as a job. Where nothing has changed since the latest release, none is
     made: the job's `result` names that one and has `created` false."""
-    job = start_job(
-        evalset=request.auth.evalset,
-        task="labels.publish_release",
-        title="Publish a release",
-        by=request.auth.user,
-        parameters=body.model_dump(),
-    )
-    return accepted(job, response)
+    asked = body.model_dump()
+    return accepted(start_publishing(evalset=request.auth.evalset, by=request.auth.user, **asked), response)
 
 
 def _release(request: HttpRequest, number: int) -> Release:

@@ -9,7 +9,6 @@ from django.db.models import F
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
-from ninja.responses import Status
 
 from evalsets.api import auth
 from evalsets.api.auth import ApiRequest
@@ -17,7 +16,6 @@ from evalsets.api.documents import Document, answer
 from evalsets.api.inputs import Input, Name
 from evalsets.api.jobs import JobOut, accepted
 from evalsets.api.paging import PageOf, Paging, page_of
-from evalsets.services.jobs import start_job
 from labels.models import Release
 from labels.services.finding import find_release, find_run
 from pooling.models import Run
@@ -25,7 +23,7 @@ from scoring.effects import difference_document
 from scoring.models import Comparison, ScoreResult, depth_of
 from scoring.resampling import SEED
 from scoring.services.comparing import compare_runs, comparison_answer
-from scoring.services.requests import TITLES, is_long
+from scoring.services.requests import is_long, start_performing
 from scoring.services.scoring import resolve, score_document, score_runs
 
 router = Router(tags=["Scores and comparisons"])
@@ -151,17 +149,6 @@ class ComparisonBrief(Schema):
     page: str
 
 
-def _as_job(request: ApiRequest, response: HttpResponse, parameters: dict[str, Any]) -> Status:
-    job = start_job(
-        evalset=request.auth.evalset,
-        task="scoring.perform",
-        title=TITLES[parameters["kind"]].format(runs=len(parameters["runs"])),
-        by=request.auth.user,
-        parameters=parameters,
-    )
-    return accepted(job, response)
-
-
 def _parameters(kind: str, release: Release, runs: list[Run], rules: dict[str, Any]) -> dict[str, Any]:
     return {"kind": kind, "release": release.number, "runs": [run.pk for run in runs], "rules": rules}
 
@@ -183,7 +170,9 @@ def score_new(request: ApiRequest, response: HttpResponse, body: ScoreRequest) -
     runs = list({run.pk: run for run in (find_run(evalset, name) for name in body.runs)}.values())
     parameters = _parameters("score", release, runs, rules)
     if is_long(parameters):
-        return _as_job(request, response, parameters)
+        return accepted(
+            start_performing(evalset=evalset, parameters=parameters, by=request.auth.user), response
+        )
     scored = score_runs(release=release, runs=runs, asked=asked, by=request.auth.user)
     return answer(score_document(scored.results))
 
@@ -236,7 +225,9 @@ def comparison_new(request: ApiRequest, response: HttpResponse, body: CompareReq
     run_a, run_b = find_run(evalset, body.a), find_run(evalset, body.b)
     parameters = {**_parameters("compare", release, [run_a, run_b], body.rules()), "seed": body.seed}
     if is_long(parameters):
-        return _as_job(request, response, parameters)
+        return accepted(
+            start_performing(evalset=evalset, parameters=parameters, by=request.auth.user), response
+        )
     comparisons = compare_runs(
         release=release, run_a=run_a, run_b=run_b, asked=asked, seed=body.seed, by=request.auth.user
     )

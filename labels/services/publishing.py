@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from django.db import connection, transaction
 
 from evalsets.errors import Refused
-from evalsets.models import Chunk, EvalSet, User
+from evalsets.models import Chunk, EvalSet, Job, User
 from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
+from evalsets.services.jobs import start_job
 from judging.models import Assessor
 from labels.models import Release, ReleaseClass
 from labels.services.copying import copy_questions
@@ -51,6 +52,17 @@ class Published(NamedTuple):
 
 class _Unchanged(Exception):
     """What was about to be written equals the latest release."""
+
+
+def start_publishing(*, evalset: EvalSet, by: User, notes: str, judges: Sequence[str]) -> Job:
+    """Have a worker publish a release; see `publish_release`."""
+    return start_job(
+        evalset=evalset,
+        task="labels.publish_release",
+        title="Publish a release",
+        by=by,
+        parameters={"notes": notes, "judges": list(judges)},
+    )
 
 
 def publish_release(

@@ -20,7 +20,6 @@ from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.listing import page_of
 from evalsets.models import EvalSet, Member
-from evalsets.services.jobs import start_job
 from labels.differences import changed_pairs, changes_since, difference_of
 from labels.exports.formats import FORMATS
 from labels.exports.trec import NAMED_IDS, run_lines
@@ -29,6 +28,7 @@ from labels.models import Release
 from labels.paging import PagedRows
 from labels.services.freezing import latest_release
 from labels.services.provenance import UNPOOLED_DEPTH
+from labels.services.publishing import start_publishing
 from labels.settling import labels_of_judges, settled_counts
 from pooling.models import Run
 
@@ -89,14 +89,7 @@ def release_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     by_judges = labels_of_judges(evalset)
     form = PublishForm(request.POST or None, judges=by_judges.by_judge)
     if request.method == "POST" and form.is_valid():
-        job = start_job(
-            evalset=evalset,
-            task="labels.publish_release",
-            title="Publish a release",
-            by=request.user,
-            parameters=form.cleaned_data,
-        )
-        return redirect(job)
+        return redirect(start_publishing(evalset=evalset, by=request.user, **form.cleaned_data))
     latest = latest_release(evalset)
     context = {
         "evalset": evalset,

@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from evalsets.errors import BadInput
-from evalsets.models import EvalSet, User
+from evalsets.models import EvalSet, Job, User
 from evalsets.progress import Progress, silent
+from evalsets.services.jobs import start_job
 from labels.models import Release
 from labels.services.finding import find_release
 from pooling.models import Ranking, Run
@@ -55,6 +56,12 @@ class _Request:
             **query,
         }
         return f"{reverse(name, args=[self.evalset.slug])}?{urlencode(said, doseq=True)}"
+
+
+def start_performing(*, evalset: EvalSet, parameters: dict[str, Any], by: User) -> Job:
+    """Have a worker do what the parameters ask."""
+    title = TITLES[parameters["kind"]].format(runs=len(parameters["runs"]))
+    return start_job(evalset=evalset, task="scoring.perform", title=title, by=by, parameters=parameters)
 
 
 def is_long(parameters: dict[str, Any]) -> bool:

@@ -14,9 +14,8 @@ from django.urls import reverse
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet
-from evalsets.services.jobs import start_job
 from scoring.forms import AskForm, StagesForm
-from scoring.services.requests import TITLES, is_long, perform
+from scoring.services.requests import is_long, perform, start_performing
 
 
 def act(
@@ -29,11 +28,7 @@ def act(
         return redirect(_back(request, evalset, page))
     parameters = {"kind": kind, **form.parameters()}
     if is_long(parameters):
-        title = TITLES[kind].format(runs=len(parameters["runs"]))
-        job = start_job(
-            evalset=evalset, task="scoring.perform", title=title, by=request.user, parameters=parameters
-        )
-        return redirect(job)
+        return redirect(start_performing(evalset=evalset, parameters=parameters, by=request.user))
     try:
         outcome = perform(evalset=evalset, kind=kind, parameters=parameters, by=request.user)
     except BadInput as error:

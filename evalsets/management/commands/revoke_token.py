@@ -26,7 +26,8 @@ class Command(FairpoolCommand):
         tokens = evalset.tokens.filter(revoked_at__isnull=True).select_related("evalset", "user")
         found = [token for token in tokens if token.name == options["name"]]
         if options["user"]:
-            found = [token for token in found if token.user == find_user(options["user"])]
+            user = find_user(options["user"])
+            found = [token for token in found if token.user == user]
         if not found:
             known = ", ".join(f"{token.name} of {token.user.username}" for token in tokens) or "none"
             raise BadInput(f"{evalset.slug} has no such token that is not revoked. Those are: {known}.")
