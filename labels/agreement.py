@@ -35,6 +35,7 @@ from labels.ratings import (
     as_codes,
     both_rated,
     distances,
+    distinct,
     in_words,
     packed,
     rated_twice,
@@ -121,7 +122,7 @@ def cohen_kappa(
 
     `weights` says how far two grades agree, from 0 to 1: by name, or as a matrix of grades x grades.
     """
-    rows, times = np.unique(both_rated(first, second, grades), axis=0, return_counts=True)
+    rows, times = distinct(both_rated(first, second, grades))
     size = len(grades)
     cells = np.zeros((len(rows), size, size))
     cells[np.arange(len(rows)), rows[:, 0], rows[:, 1]] = 1
@@ -331,7 +332,7 @@ class _Counts:
     def __init__(self, codes: Array, size: int, at_least: int = 1) -> None:
         table = np.stack([(codes == grade).sum(axis=1) for grade in range(size)], axis=1)
         table = table[table.sum(axis=1) >= at_least]
-        self.table, self.times = np.unique(table, axis=0, return_counts=True)
+        self.table, self.times = distinct(table)
         self.raters = self.table.sum(axis=1)
         self.several = (self.raters >= 2).astype(float)
         self.items = int(self.times @ self.several)

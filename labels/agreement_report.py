@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -106,9 +107,25 @@ class AgreementReport:
     verdict: Verdict | None
     confusion: Array
     against_rest: list[AgainstRest]
-    twos: list[Two]
-    twos_left_out: int
-    parts: list[Part]
+
+    @property
+    def twos(self) -> list[Two]:
+        """The two assessors each who share the most pairs; none where there are only two, who are all there is."""
+        return self._most_shared[0]
+
+    @property
+    def twos_left_out(self) -> int:
+        """How many more such twos there are."""
+        return self._most_shared[1]
+
+    @cached_property
+    def _most_shared(self) -> tuple[list[Two], int]:
+        return ([], 0) if len(self.rated.assessors) == 2 else _twos(self.rated, self.evalset.grades)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Earlier pairs and later ones."""
+        return _parts(self.rated, self.evalset.grades)
 
     def as_json(self) -> dict[str, Any]:
         said, verdict = self.agreement, self.verdict
@@ -164,7 +181,6 @@ def report_agreement(evalset: EvalSet, batch: Batch | None = None) -> AgreementR
         if two
         else confusion_of_all(rated.ratings, evalset.grades)
     )
-    twos, left_out = ([], 0) if two else _twos(rated, evalset.grades)
     return AgreementReport(
         evalset=evalset,
         batch=batch,
@@ -173,17 +189,24 @@ def report_agreement(evalset: EvalSet, batch: Batch | None = None) -> AgreementR
         verdict=verdict_on(said, evalset) if rated.pairs else None,
         confusion=confusion,
         against_rest=_against_rest(rated, evalset.grades),
-        twos=twos,
-        twos_left_out=left_out,
-        parts=_parts(rated, evalset.grades),
     )
+
+
+def is_skewed(said: Agreement) -> bool:
+    """Whether one grade prevails so far that kappa and alpha collapse."""
+    return (said.commonest_share or 0.0) >= SKEWED
+
+
+def to_read(said: Agreement) -> Coefficient:
+    """The coefficient that fits how the grades are spread."""
+    return said.ac2 if is_skewed(said) or said.alpha.value is None else said.alpha
 
 
 def verdict_on(said: Agreement, evalset: EvalSet) -> Verdict:
     """Whether judgments that agree like this can be trusted, and which coefficient says so."""
     share = said.commonest_share or 0.0
-    skewed = share >= SKEWED
-    read = said.ac2 if skewed or said.alpha.value is None else said.alpha
+    skewed = is_skewed(said)
+    read = to_read(said)
     value = read.value or 0.0
     why = [_why_this_one(said, read, share, skewed)]
     level: Level
@@ -307,7 +330,7 @@ def _parts(rated: RatedPairs, grades: range) -> list[Part]:
                 begins=rated.pairs[places[0]].complete_at,
                 ends=rated.pairs[places[-1]].complete_at,
                 pairs=len(places),
-                raw=raw_agreement(rated.ratings[places], grades),
+                raw=raw_agreement(rated.ratings[places], grades, resamples=0),
                 ac2=gwet_ac(rated.ratings[places], grades, "linear"),
             )
         )

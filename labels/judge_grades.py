@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from django.db import connection
@@ -36,7 +37,7 @@ class JudgeGrades:
     repetitions: list[int]
     grades: Array
 
-    @property
+    @cached_property
     def settled(self) -> Array:
         """The judge's word on each pair: the median of its repetitions, rounded down, as a release would take it."""
         said = ~np.isnan(self.grades).all(axis=1)

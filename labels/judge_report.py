@@ -21,7 +21,7 @@ from labels.agreement import (
     measure_agreement,
     raw_agreement,
 )
-from labels.agreement_report import FEWEST, RELIABLE, SKEWED, TENTATIVE, Level, Verdict, percent
+from labels.agreement_report import FEWEST, RELIABLE, TENTATIVE, Level, Verdict, percent, to_read
 from labels.judge_grades import Graded, JudgeGrades
 from labels.judge_measures import Bias, Flips, Relevance, bias_of, flips_of, relevance_of
 from labels.rated_pairs import rated_pairs
@@ -82,7 +82,6 @@ class JudgeSummary:
     repetitions: list[int]
     graded: int
     agreement: Agreement
-    kappa: Coefficient
     bias: Bias
     flips: Flips
     verdict: Verdict
@@ -176,14 +175,12 @@ def summarise(
     agreement = measure_agreement(
         np.column_stack([own[both], graded.people[both]]), grades, threshold, resamples
     )
-    kappa = cohen_kappa(own, graded.people, grades, "linear", resamples)
     bias, flips = bias_of(own, graded.people), flips_of(said.grades, threshold)
     return JudgeSummary(
         judge=said.judge,
         repetitions=said.repetitions,
         graded=int((~np.isnan(own)).sum()),
         agreement=agreement,
-        kappa=kappa,
         bias=bias,
         flips=flips,
         verdict=verdict_on(
@@ -280,8 +277,7 @@ def verdict_on(name: str, agreement: Agreement, bias: Bias, flips: Flips, releva
 
     The demands are those that people's agreement is held to.
     """
-    skewed = (agreement.commonest_share or 0) >= SKEWED
-    read = agreement.ac2 if skewed or agreement.alpha.value is None else agreement.alpha
+    read = to_read(agreement)
     value = read.value or 0.0
     if bias.pairs < FEWEST:
         few = f"{bias.pairs} pair{'' if bias.pairs == 1 else 's'}" if bias.pairs else "No pair"

@@ -56,6 +56,13 @@ def as_codes(ratings: ArrayLike, grades: Sequence[int]) -> Array:
     return codes
 
 
+def distinct(rows: Array) -> tuple[Array, Array]:
+    """The distinct rows, in order, and how often each is there: several times as fast as np.unique over rows."""
+    rows = rows[np.lexsort(rows.T[::-1])]
+    first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)])
+    return rows[first], np.diff(np.append(first, len(rows)))
+
+
 def distances(size: int) -> Array:
     places = np.arange(size)
     return np.abs(places[:, None] - places[None, :])

@@ -22,7 +22,7 @@ from judging.models import Judgment
 from judging.services.adjudication import TAKEN_BACK, adjudicate, take_decision_back
 from labels.blind_reading import blind_pair
 from labels.paging import PagedRows
-from labels.settling import labels_of_question, settled_pairs
+from labels.settling import labels_of_question, skipped_only_pairs
 from labels.waiting import queue_counts, waiting_pairs, why_it_waits
 
 TABS = {"waiting": "Waiting for a decision", "skipped-only": "Skipped only", "decided": "Decided"}
@@ -56,7 +56,7 @@ def contested_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     else:
         rows = PagedRows(
             counts.skipped_only,
-            lambda offset, limit: settled_pairs(evalset, why=["skipped-only"], offset=offset, limit=limit),
+            lambda offset, limit: skipped_only_pairs(evalset, offset=offset, limit=limit),
         )
     page = page_of(request, rows)
     questions = Question.objects.in_bulk([pair.question_id for pair in page])

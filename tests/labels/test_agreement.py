@@ -22,7 +22,7 @@ from labels.agreement import (
     raw_agreement,
     relevant_overlap,
 )
-from labels.ratings import weight_matrix
+from labels.ratings import distinct, weight_matrix
 
 
 def rows(text: str) -> list[list[int | None]]:
@@ -338,3 +338,11 @@ def test_the_interval_holds_the_value_narrows_with_the_items_and_is_the_same_eac
     assert gwet_ac(both(ABSTRACTORS), THREE) == few
     # Gwet's own standard error for this table is 0.0432.
     assert (few.high - few.low) / 2 == pytest.approx(1.96 * 0.0432, rel=0.1)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 3000])
+def test_distinct_rows_are_those_that_numpy_finds(size):
+    rows = np.random.default_rng(size).integers(-1, 4, (size, 3))
+    expected = np.unique(rows, axis=0, return_counts=True)
+    for found, known in zip(distinct(rows), expected, strict=True):
+        assert found.tolist() == known.tolist()
