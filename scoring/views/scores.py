@@ -17,7 +17,7 @@ from scoring.definitions import DEFINITIONS
 from scoring.forms import DEFAULT_MEASURES, AskForm, ScoreForm
 from scoring.models import ScoreResult, depth_of, rate_beside
 from scoring.scores import CODE_VERSION
-from scoring.services.scoring import resolve
+from scoring.services.scoring import resolve, score_document
 from scoring.views.acting import act, initial
 
 
@@ -167,19 +167,7 @@ def score_download(request: AuthedRequest, evalset: EvalSet, pk: int, form: str)
 
 def whole_document(result: ScoreResult) -> dict[str, Any]:
     """The stored result with what it depends on, in the shape of `score --json`."""
-    return {
-        "release": result.release.number,
-        "hash": result.release_hash,
-        **result.release.of_models,
-        "run_hash": result.run_hash,
-        "threshold": result.threshold,
-        "gain": result.gain,
-        "policy": result.policy,
-        "unit": result.unit,
-        "split": result.split or None,
-        "code_version": result.code_version,
-        "runs": [result.document],
-    }
+    return {**score_document([result]), "run_hash": result.run_hash}
 
 
 def questions_csv(result: ScoreResult) -> str:
