@@ -271,7 +271,7 @@ def cannot_judge_rows(batch: Batch) -> QuerySet[Judgment]:
 def gold_misses(batch: Batch) -> QuerySet[Judgment]:
     """Grades of gold pairs that are not the known one, the latest first, with the `opening` of what was read."""
     misses = batch_judgments(batch).filter(GOLD_GRADED).exclude(grade=F("pair__gold_grade"))
-    return _to_read(misses).select_related("question", "chunk", "assessor__user", "pair")
+    return _to_read(misses).select_related("pair")
 
 
 def _to_read(judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:

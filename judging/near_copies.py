@@ -99,7 +99,8 @@ def near_copies(
     for text in graded_texts({text.question for text, _ in texts if text.pair in wanted}, assessor=assessor):
         graded[text.question].append(text)
     words = {text.revision: said for text, said in texts}
-    _load_missing(words, (text for found in graded.values() for text in found))
+    # Of those whose shingles this process knows, the text is not needed to tell which are near.
+    _load(words, (text.revision for found in graded.values() for text in found if not _shingled.knows(text)))
     near: dict[int, list[NearCopy]] = {}
     for place, (here, _) in enumerate(texts):
         if here.pair is None or here.pair not in wanted:
@@ -139,8 +140,7 @@ def _likest(here: Text, others: Iterable[Text], words: dict[int, str]) -> list[t
 def _described(here: Text, likest: Sequence[tuple[float, Text]], words: dict[int, str]) -> list[NearCopy]:
     """Costs some statements, but only where there is something to say."""
     chunks = Chunk.objects.in_bulk({here.chunk, *(text.chunk for _, text in likest)})
-    missing = {here.revision, *(text.revision for _, text in likest)} - words.keys()
-    words |= dict(ChunkRevision.objects.filter(pk__in=missing).values_list("pk", "text")) if missing else {}
+    _load(words, (text.revision for _, text in likest))
     copies = [
         NearCopy(
             chunk=other.chunk,
@@ -155,9 +155,9 @@ def _described(here: Text, likest: Sequence[tuple[float, Text]], words: dict[int
     return [copy for copy in copies if copy.said != Verdict.DIFFERENT]
 
 
-def _load_missing(words: dict[int, str], texts: Iterable[Text]) -> None:
-    """Texts whose shingles this process does not know yet."""
-    missing = [text.revision for text in texts if text.revision not in words and not _shingled.knows(text)]
+def _load(words: dict[int, str], revisions: Iterable[int]) -> None:
+    """Add the words of these texts, as far as they are not there."""
+    missing = set(revisions) - words.keys()
     if missing:
         words |= dict(ChunkRevision.objects.filter(pk__in=missing).values_list("pk", "text"))
 

@@ -58,6 +58,12 @@ class Simulation(NamedTuple):
     unlabelled: int
 
 
+def simulated(runs: Sequence[Mapping[str, Ranking]]) -> list[str]:
+    """Those of `SIMULATED` that the runs allow: none that adds up scores where a ranking has none."""
+    scored = all(scores is not None for run in runs for _, scores in run.values())
+    return [name for name in SIMULATED if scored or name.partition(":")[2] not in FUSIONS_OVER_SCORES]
+
+
 def simulate(
     runs: Sequence[Mapping[str, Ranking]],
     labels: Mapping[str, Mapping[str, int]],

@@ -13,6 +13,7 @@ from django.db.models import Count
 
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet, Question
+from pooling.adaptive import ADAPTIVE
 from pooling.models import Pool, Ranking, Run
 from pooling.rankings import QuestionIds, RunToDepth
 from pooling.strategies import complete_parameters, needs_scores
@@ -32,6 +33,11 @@ class PoolSpecification:
     question_ids: QuestionIds  # sorted
     extends: Pool | None = None
     seed: int = 0
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the order of its pairs follows the grades while people judge."""
+        return self.strategy in ADAPTIVE
 
     @property
     def digest(self) -> str:

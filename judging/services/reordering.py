@@ -99,9 +99,10 @@ def grades_so_far(*, pool: Pool, question: Question) -> list[Graded]:
 def _order(pool: Pool, question: Question, grades: Sequence[Graded], waiting: set[int]) -> list[int]:
     depths = dict(pool.pool_runs.values_list("run", "k"))
     rankings = Ranking.objects.filter(run__in=depths, question=question).order_by("run")
+    chunks_of = rankings.values_list("run", "chunk_ids")  # not the passages' texts: saves wait for this
     return judging_order(
         pool.strategy,
-        [ranking.chunk_ids[: depths[ranking.run_id]] for ranking in rankings],
+        [chunks[: depths[run]] for run, chunks in chunks_of],
         grades,
         waiting,
         seed=[pool.seed, question.pk],

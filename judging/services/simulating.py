@@ -16,7 +16,7 @@ from evalsets.services.jobs import JobOutcome, start_job
 from judging.pool_course import found_table
 from pooling.models import Ranking, Run
 from pooling.rankings import RunToDepth
-from pooling.simulation import SHARES, SIMULATED, judgments_to_find, simulate
+from pooling.simulation import SHARES, judgments_to_find, simulate, simulated
 from pooling.simulation import Ranking as Returned
 
 TASK = "judging.tasks.simulate_strategies"
@@ -39,9 +39,7 @@ def start_simulating(*, evalset: EvalSet, runs: Sequence[RunToDepth], by: User) 
     """Replay all strategies over these runs, each cut at its depth. Raises BadInput where nothing could be found."""
     if len(runs) < 2:
         raise BadInput("Strategies differ in how they choose among runs: name at least two.")
-    if not any(
-        grade >= evalset.threshold for known in _grades_of(evalset).values() for grade in known.values()
-    ):
+    if not _knows_relevant(evalset):
         raise BadInput("No pair is known to be relevant yet. Judge or import labels first.")
     return start_job(
         evalset=evalset,
@@ -59,10 +57,8 @@ def simulate_for_job(job: Job, progress: Progress) -> JobOutcome:
     names = dict(Run.objects.filter(pk__in=depths).values_list("pk", "name"))
     progress(0, None, "Reading runs and labels")
     rankings = [_rankings(run, k) for run, k in depths.items()]
-    scored = all(scores is not None for ranking in rankings for _, scores in ranking.values())
-    strategies = [name for name in SIMULATED if scored or name not in ("budget:combsum", "budget:combmnz")]
     simulation = simulate(
-        rankings, _grades_of(evalset), strategies, k=max(depths.values()), threshold=evalset.threshold,
+        rankings, _grades_of(evalset), simulated(rankings), k=max(depths.values()), threshold=evalset.threshold,
         progress=lambda done, total: progress(done, total, "Replaying strategies"),
     )  # fmt: skip
     table = found_table(simulation.curves, relevant=simulation.relevant_in_union, steps=STEPS)
@@ -101,6 +97,15 @@ def _grades_of(evalset: EvalSet) -> Mapping[Any, Mapping[Any, int]]:
         for question, chunk, grade in cursor:
             grades[str(question)][str(chunk)] = grade
     return grades
+
+
+def _knows_relevant(evalset: EvalSet) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT EXISTS (SELECT FROM ({_GRADES}) AS known WHERE grade >= %s)",  # noqa: S608 (a constant)
+            [evalset.pk, evalset.threshold],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def _rankings(run: int, k: int) -> dict[str, Returned]:

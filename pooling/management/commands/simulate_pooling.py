@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from evalsets.commands import FairpoolCommand
 from evalsets.errors import BadInput
 from pooling.formats import Findings, read_qrels, read_run
-from pooling.simulation import SHARES, SIMULATED, Ranking, simulate, simulation_json
+from pooling.simulation import SHARES, SIMULATED, Ranking, simulate, simulated, simulation_json
 from pooling.simulation_picture import simulation_svg
 
 
@@ -66,10 +66,7 @@ class Command(FairpoolCommand):
         for label in qrels.records:
             labels.setdefault(label.question, {})[label.chunk] = label.grade
         runs = [_rankings(path) for path in options["runs"]]
-        scored = all(scores is not None for run in runs for _, scores in run.values())
-        wanted = options["strategies"] or [
-            name for name in SIMULATED if scored or name not in ("budget:combsum", "budget:combmnz")
-        ]
+        wanted = options["strategies"] or simulated(runs)
         names = list(dict.fromkeys("budget:rrf" if name == "budget" else name for name in wanted))
         try:
             simulation = simulate(
