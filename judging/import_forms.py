@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from evalsets.models import EvalSet, Member
+from evalsets.strict_json import parse_document
 from pooling.formats import FORMATS, Kind
 from pooling.models import Run
 
@@ -138,7 +138,7 @@ class RunForm(ImportForm):
         if not text:
             return {}
         try:
-            config = json.loads(text)
+            config = parse_document(text)
         except ValueError as error:
             raise ValidationError(f"This is not JSON: {error}.") from None
         if not isinstance(config, dict):

@@ -232,7 +232,8 @@ def warn_of_ranks(entries: Entries, rows: NDArray[np.int64], order: Order, findi
                 value=f"rank {rank[at + 1]:g}, score {score[at + 1]:g}",
                 expected=f"{says.format(rank[at])}; the {order} was followed, on {questions} questions in all",
             )
-        findings.warnings.add("rank-contradicts-score", count=len(places) - min(20, len(places)))
+        if len(places) > 20:
+            findings.warnings.add("rank-contradicts-score", count=len(places) - 20)
 
     length = np.bincount(question, minlength=len(entries.questions))[question] if len(rows) else np.empty(0)
     with np.errstate(invalid="ignore"):

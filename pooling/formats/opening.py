@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -27,6 +29,19 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
+# What the unpacking libraries raise on damaged input; a ValueError is, for instance, a name in a zip that is not UTF-8.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    struct.error,
+    pa.ArrowException,
+)
+DIRECTORY_BYTES_AN_ENTRY = 1024
+
 # done bytes, total bytes of the file as it lies on the disk
 Progress = Callable[[int, int], None]
 
@@ -36,6 +51,7 @@ class Limits:
     unpacked_bytes: int = 8 * 2**30
     archive_entries: int = 1_000
     line_bytes: int = 64 * 2**20
+    block_bytes: int = BLOCK_BYTES  # how much is read at a time
 
 
 class Unreadable(Exception):
@@ -91,14 +107,14 @@ class Source:
         refuse_foreign_content(head)
         return head.removeprefix(BOM)
 
-    def blocks(self, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[bytes]:
         """The unpacked content in blocks that end at a line feed (the last one as it comes)."""
         digest = hashlib.sha256()
         total = 0
         rest = b""
         with ExitStack() as stack, unreadable_errors():
             stream, position = self._open(stack)
-            while piece := read_fully(stream, size):
+            while piece := read_fully(stream, self.limits.block_bytes):
                 digest.update(piece)
                 if total == 0:
                     refuse_foreign_content(piece)
@@ -143,11 +159,25 @@ class Source:
             return ZstdStream(raw), raw.tell
         if start in ZIP_MAGICS:
             self.packing = "zip"
+            self._refuse_large_directory(raw)
             archive = stack.enter_context(zipfile.ZipFile(raw))
             member = self._single_member(archive)
             self.member = member.filename
             return stack.enter_context(archive.open(member)), raw.tell
         return raw, raw.tell
+
+    def _refuse_large_directory(self, raw: IO[bytes]) -> None:
+        """zipfile keeps the whole directory in memory, so its size is looked at before."""
+        end = zipfile._EndRecData(raw)  # type: ignore[attr-defined]  # as zipfile itself finds it, or None
+        most = self.limits.archive_entries * DIRECTORY_BYTES_AN_ENTRY
+        if end is not None and end[zipfile._ECD_SIZE] > most:  # type: ignore[attr-defined]
+            raise Unreadable(
+                "archive",
+                field=self.path.name,
+                value=f"a directory of {end[zipfile._ECD_SIZE]:,} bytes",  # type: ignore[attr-defined]
+                expected=f"one file of data (a directory of at most {most:,} bytes)",
+            )
+        raw.seek(0)
 
     def _single_member(self, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         entries = archive.infolist()
@@ -211,18 +241,12 @@ class unreadable_errors:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(
-            error, zipfile.BadZipFile | gzip.BadGzipFile | zlib.error | EOFError | pa.ArrowException
-        ):
+        if isinstance(error, DAMAGED):
             raise Unreadable(
                 "compression", value=str(error), expected="a whole gzip, zstd or zip file"
             ) from error
         if isinstance(error, NotImplementedError):  # zipfile: a compression method it does not know
             raise Unreadable("archive", value=str(error), expected="an ordinary zip file") from error
-        if isinstance(error, OSError):
-            raise Unreadable(
-                "compression", value=str(error), expected="a whole gzip, zstd or zip file"
-            ) from error
 
 
 def leaves_the_folder(name: str) -> bool:
@@ -275,7 +299,8 @@ def read_fully(stream: Readable, size: int) -> bytes:
 class LineStream:
     """The blocks of a source as a file that gives at most one line a read.
 
-    A streaming parser that reads through it has seen exactly `line` lines when it reports an event.
+    A streaming parser that reads through it has seen exactly `line` lines when it reports an event, and `text` is
+    the last of them.
     """
 
     def __init__(self, source: Source) -> None:
@@ -283,12 +308,13 @@ class LineStream:
         self._rest = b""
         self._ended = True
         self.line = 0
+        self.text = b""
 
     def read(self, size: int = -1, /) -> bytes:
         if size == 0:
             return b""
         if not self._rest:
-            self._rest = next(self._pieces, b"")
+            self.text = self._rest = next(self._pieces, b"")
             if self._rest and self._ended:
                 self.line += 1
             self._ended = self._rest.endswith(b"\n")

@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import ijson
-from ijson.common import IncompleteJSONError, JSONError
 
 from .faults import Findings
-from .opening import Limits, LineStream, Progress, Source, Unreadable
-from .records import DEEPEST_JSON, csv_records, first_line, id_from_json, json_objects, table_records
+from .opening import Limits, Progress, Source, Unreadable
+from .records import csv_records, id_from_json, json_events, json_objects, table_records
 from .sniffing import Sniff, sniff
 from .text import id_is_good, lines
-from .trec import fields_of_lines
+from .trec import NUMBER, fields_of_lines
 
 Negative = Literal["refuse", "skip", "zero"]
 
 WHOLE = re.compile(r"([+-]?\d{1,9})(?:\.0*)?", re.ASCII)
-FRACTION = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 NEGATIVE_EXPLAINED = (
     "a grade of 0 or more; in several TREC tracks -1 marks pooled but unjudged and -2 junk: negative skip imports no "
     "label for them, negative zero imports 0"
@@ -176,7 +174,7 @@ def grade_of(raw: RawLabel, findings: Findings) -> int | None:
     whole = WHOLE.fullmatch(text)
     if whole:
         return int(whole.group(1))
-    if isinstance(value, float) or FRACTION.fullmatch(text):
+    if isinstance(value, float) or NUMBER.fullmatch(text):
         findings.faults.add(
             "grade-fraction",
             line=raw.line,
@@ -252,39 +250,35 @@ def jsonl_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
 
 def json_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
     """A list of records, or an object with such a list under questions, records or labels; streamed."""
-    stream = LineStream(source)
-    places = {"item", *(f"{name}.item" for name in RECORD_LISTS)}
+    expected = "a list of label records"
     found = False
+    records_at, name = (
+        0,
+        "",
+    )  # the level that records stand at, 0 outside of their list; the last key of the document
     builder: ijson.ObjectBuilder | None = None
-    place, line = "", 0
-    try:
-        for prefix, event, value in ijson.parse(stream, use_float=True):
-            if prefix.count(".") > DEEPEST_JSON:
-                findings.faults.add(
-                    "json-depth", line=stream.line, expected=f"JSON nested at most {DEEPEST_JSON} deep"
-                )
-                return
-            if builder is not None:
-                builder.event(event, value)
-                if event == "end_map" and prefix == place:
-                    yield from record_labels(line, builder.value, findings)
-                    builder = None
-            elif prefix in places and event == "start_map":
-                found, place, line = True, prefix, stream.line
-                builder = ijson.ObjectBuilder()
-                builder.event(event, value)
-            elif prefix in places:
-                findings.faults.add(
-                    "field-type", line=stream.line, value=value, expected="a list of label records"
-                )
-                return
-    except (IncompleteJSONError, JSONError, UnicodeDecodeError) as error:
-        findings.faults.add(
-            "json", line=max(1, stream.line), value=first_line(error), expected="a list of label records"
-        )
-        return
-    if not found:
-        findings.faults.add("field-type", line=1, expected="a list of label records")
+    start = 0
+    for line, level, event, value in json_events(source, findings, expected=expected):
+        if builder is not None:
+            builder.event(event, value)
+            if event == "end_map" and level == records_at:
+                yield from record_labels(start, builder.value, findings)
+                builder = None
+        elif level == records_at > 0 and event == "start_map":
+            found, start = True, line
+            builder = ijson.ObjectBuilder()
+            builder.event(event, value)
+        elif level == records_at > 0:
+            findings.faults.add("field-type", line=line, value=value, expected=expected)
+            return
+        elif level == 0:
+            records_at = 1 if event == "start_array" else 0
+        elif level == 1 and event == "map_key":
+            name = value
+        elif level == 1:
+            records_at = 2 if event == "start_array" and name in RECORD_LISTS else 0
+    if not found and not findings.faults:
+        findings.faults.add("field-type", line=1, expected=expected)
 
 
 def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iterator[RawLabel]:

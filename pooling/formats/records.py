@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
+import ijson
 import orjson
+from ijson.common import IncompleteJSONError, JSONError
+
+from evalsets.strict_json import DEEPEST, deeper_than, holds_nul
 
 from .columns import COLUMNS, NEEDED, Columns, is_header, locate, names_of
 from .faults import Findings
-from .opening import Limits, Source
+from .opening import Limits, LineStream, Source
 from .text import id_is_good, lines, warn_if_decoded_twice
 
-DEEPEST_JSON = 50
 LARGEST_JSON_ID = 2**63
+LARGEST_NUMBER = 2**31 - 1  # of the columns that hold them
+DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+ESCAPED_BACKSLASH = re.compile(rb"\\\\")
+PAIRED = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+HALF_OF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 
 # The default of 128 KiB would refuse long chunks. The limit is the process's own; ours bounds a line anyway.
 csv.field_size_limit(Limits().line_bytes)
@@ -39,9 +48,6 @@ def json_objects(source: Source, findings: Findings) -> Iterator[tuple[int, dict
         if not isinstance(value, dict):
             findings.faults.add("json", line=number, value=text, expected="one JSON object on each line")
             continue
-        if "\\u0000" in text and holds_nul(value):
-            findings.faults.add("nul", line=number, value=text, expected="text without NUL characters")
-            continue
         yield number, value
 
 
@@ -63,43 +69,61 @@ def parse_json(text: str, number: int, findings: Findings) -> Any | None:
                 expected=message + hint,
             )
         return None
-    if deeper_than(value, DEEPEST_JSON):
+    if deeper_than(value, DEEPEST):
         add_depth_fault(findings, number, text)
+        return None
+    if "\\u0000" in text and holds_nul(value):
+        findings.faults.add("nul", line=number, value=text, expected="text without NUL characters")
         return None
     if value is None:
         findings.faults.add("json", line=number, value=text, expected="one JSON object on each line")
     return value
 
 
+def json_events(source: Source, findings: Findings, *, expected: str) -> Iterator[tuple[int, int, str, Any]]:
+    """(line, level, event, value) of one JSON document that is too large to be held, as ijson names the events.
+
+    `level` is the depth of the list or object that something stands in, 0 for the document itself: start and end of
+    a container have the same. Ends after a fault where the document is not JSON.
+    """
+    stream = LineStream(source)
+    depth, checked = 0, 0
+    try:
+        for event, value in ijson.basic_parse(stream, use_float=True):
+            if stream.line != checked:
+                checked = stream.line
+                if has_half_a_pair(stream.text):  # the parser would put a question mark there
+                    findings.faults.add(
+                        "json", line=checked, expected="whole characters, not half of a surrogate pair"
+                    )
+                    return
+            if event in ("end_map", "end_array"):
+                depth -= 1
+            yield stream.line, depth, event, value
+            if event in ("start_map", "start_array"):
+                depth += 1
+                if depth > DEEPEST:
+                    add_depth_fault(findings, stream.line, "")
+                    return
+    except (IncompleteJSONError, JSONError, UnicodeDecodeError) as error:
+        findings.faults.add("json", line=max(1, stream.line), value=first_line(error), expected=expected)
+
+
+def has_half_a_pair(line: bytes) -> bool:
+    """Whether a line of JSON writes half of a surrogate pair, as in "\\ud83d": no character."""
+    if b"\\u" not in line:
+        return False
+    return bool(HALF_OF_A_PAIR.search(PAIRED.sub(b" ", ESCAPED_BACKSLASH.sub(b" ", line))))
+
+
 def add_depth_fault(findings: Findings, number: int | None, text: str) -> None:
-    findings.faults.add(
-        "json-depth", line=number, value=text, expected=f"JSON nested at most {DEEPEST_JSON} deep"
-    )
+    findings.faults.add("json-depth", line=number, value=text, expected=f"JSON nested at most {DEEPEST} deep")
 
 
 def first_line(error: Exception) -> str:
     """What the JSON parser says, without the picture it draws below."""
     message = str(error.args[0] if error.args else error).strip("b'\"")
     return message.replace("\\n", "\n").splitlines()[0] if message else ""
-
-
-def deeper_than(value: Any, depth: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    if depth == 0:
-        return True
-    inner = value.values() if isinstance(value, dict) else value
-    return any(deeper_than(each, depth - 1) for each in inner if isinstance(each, dict | list))
-
-
-def holds_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\x00" in value
-    if isinstance(value, dict):
-        return any(holds_nul(key) or holds_nul(each) for key, each in value.items())
-    if isinstance(value, list):
-        return any(holds_nul(each) for each in value)
-    return False
 
 
 def jsonl_records(source: Source, findings: Findings, columns: Columns) -> Iterator[Raw]:
@@ -279,8 +303,8 @@ class FieldReader:
             return None
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
             value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            self.wrong("field-type", field, value, "a whole number of 0 or more")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_NUMBER:
+            self.wrong("field-type", field, value, f"a whole number from 0 to {LARGEST_NUMBER:,}")
             return None
         return value
 
@@ -289,7 +313,7 @@ class FieldReader:
         if value is None:
             return None
         try:
-            if not isinstance(value, str) or len(value) != 10:
+            if not isinstance(value, str) or not DAY.fullmatch(value):
                 raise ValueError
             return date.fromisoformat(value)
         except ValueError:
@@ -305,6 +329,9 @@ class FieldReader:
             if not value.lstrip().startswith("["):
                 return [part.strip() for part in value.split(";") if part.strip()]
             value = parse_json(value, self.raw.line, self.findings)
+            if value is None:  # and the fault is told
+                self.good = False
+                return []
         if not isinstance(value, list):
             self.wrong("field-type", field, value, "a list")
             return []

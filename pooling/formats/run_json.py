@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import ijson
-from ijson.common import IncompleteJSONError, JSONError
-
 from .columns import CHUNK_NAMES, QUESTION_NAMES
 from .entries import EntryBuilder
 from .faults import Findings
-from .opening import LineStream, Source
-from .records import DEEPEST_JSON, csv_records, first_line, id_from_json, json_objects
+from .opening import Source
+from .records import csv_records, id_from_json, json_events, json_objects
 from .text import id_is_good
 from .trec import Tags, number
 
@@ -168,40 +165,23 @@ def json_number(value: object, kind: str, position: int, line: int, findings: Fi
 def read_nested(source: Source, findings: Findings) -> JsonRun:
     """One object of objects, streamed: `{question: {chunk: score}}`."""
     run = JsonRun()
-    stream = LineStream(source)
     question: str | None = None
     chunk = ""
-    depth = 0
-    try:
-        for event, value in ijson.basic_parse(stream, use_float=True):
-            if event in ("start_map", "start_array"):
-                depth += 1
-                if depth > DEEPEST_JSON:
-                    findings.faults.add(
-                        "json-depth", line=stream.line, expected=f"JSON nested at most {DEEPEST_JSON} deep"
-                    )
-                    return run
-                if depth <= 3 and (event == "start_array" or depth > 2):
-                    wrong_shape(findings, stream.line, "a list" if event == "start_array" else "an object")
-            elif event in ("end_map", "end_array"):
-                depth -= 1
-            elif event == "map_key":
-                if depth == 1:
-                    question = nested_question(run, value, stream.line, findings)
-                elif depth == 2:
-                    chunk = value
-            elif depth == 2:
-                if question is not None:
-                    add_nested(run, question, chunk, value, stream.line, findings)
-            elif depth < 2:
-                wrong_shape(findings, stream.line, value)
-    except (IncompleteJSONError, JSONError, UnicodeDecodeError) as error:
-        findings.faults.add(
-            "json",
-            line=max(1, stream.line),
-            value=first_line(error),
-            expected='one object: {"question": {"chunk": score}}',
-        )
+    expected = 'one object: {"question": {"chunk": score}}'
+    for line, level, event, value in json_events(source, findings, expected=expected):
+        if event in ("start_map", "start_array"):
+            if level < 3 and (event == "start_array" or level == 2):
+                wrong_shape(findings, line, "a list" if event == "start_array" else "an object")
+        elif event == "map_key":
+            if level == 1:
+                question = nested_question(run, value, line, findings)
+            elif level == 2:
+                chunk = value
+        elif event not in ("end_map", "end_array"):
+            if level < 2:
+                wrong_shape(findings, line, value)
+            elif level == 2 and question is not None:
+                add_nested(run, question, chunk, value, line, findings)
     return run
 
 
@@ -243,6 +223,7 @@ def add_nested(run: JsonRun, question: str, chunk: str, value: object, line: int
 def read_csv_run(source: Source, findings: Findings) -> JsonRun:
     """Columns question and chunk with score, rank or both; with neither the order of the lines counts."""
     run = JsonRun()
+    scored: dict[str, bool] = {}  # whether the first entry of a question has a score
     for raw in csv_records(source, findings, "run"):
         fields = raw.fields
         good = [
@@ -255,6 +236,15 @@ def read_csv_run(source: Source, findings: Findings) -> JsonRun:
             for name in ("rank", "score")
         }
         if found != (len(findings.faults.kinds()), findings.faults.count()) or not all(good):
+            continue
+        if scored.setdefault(fields["question"], "score" in fields) != ("score" in fields):
+            findings.faults.add(
+                "score",
+                line=raw.line,
+                field=f"question {fields['question']}",
+                value=fields.get("score", ""),
+                expected="a score on every result of a ranking or on none",
+            )
             continue
         if "tag" in fields:
             run.tags.setdefault(fields["tag"], raw.line)

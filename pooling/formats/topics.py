@@ -11,7 +11,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from .faults import Findings
-from .opening import LineStream, Source
+from .opening import LineStream, Source, Unreadable
 from .records import Raw
 from .text import lines
 
@@ -114,9 +114,27 @@ def raw_topic(line: int, parts: dict[str, str]) -> Raw:
     return Raw(line, fields)
 
 
+class TopicStream(LineStream):
+    """Lines of XML. `kept` counts the bytes since the tree was last pruned; too many of them are refused."""
+
+    kept = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        piece = super().read(size)
+        self.kept += len(piece)
+        if self.kept > TOPIC_CHARACTERS:
+            raise Unreadable(
+                "topic",
+                field=f"line {self.line}",
+                value=f"more than {TOPIC_CHARACTERS:,} bytes without a topic's end",
+                expected=f"topics of at most {TOPIC_CHARACTERS:,} bytes",
+            )
+        return piece
+
+
 def xml_topics(source: Source, findings: Findings) -> Iterator[Raw]:
     """Elements called topic, top or (right under the root) query; entities and document types are refused."""
-    stream = LineStream(source)
+    stream = TopicStream(source)
     depth = 0
     started: list[tuple[Element, int]] = []
     try:
@@ -137,7 +155,11 @@ def xml_topics(source: Source, findings: Findings) -> Iterator[Raw]:
             _element, line = started.pop()
             if is_topic(element, depth):
                 yield raw_topic(line, parts_of_xml(element))
-                element.clear()
+            elif any(is_topic(around, at) for at, (around, _line) in enumerate(started)):
+                continue  # a part of a topic: kept until that ends
+            if started:
+                started[-1][0].remove(element)  # so that the tree does not grow with the file
+            stream.kept = 0
     except ParseError as error:
         line = error.position[0] if error.position else stream.line
         findings.faults.add("topic", line=line, value=str(error), expected="well-formed XML")

@@ -32,7 +32,8 @@ PARTS_AT_ONCE = 16
 # below this the columnar reader does not pay
 SMALL_BLOCK = 16_384
 
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+# each digit can be matched in one way only: a field of a million digits and a letter is refused at once
+NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 BLANKS = re.compile("[ \t]+")
 CODED = pa.dictionary(pa.int32(), pa.string())
 # the columns that are read, Q0 is not
@@ -133,6 +134,8 @@ def columnar(block: bytes, first_line: int, tags: Tags) -> Part | None:
     questions, chunks, tag_pieces = (table.column(name).chunks for name in ("question", "chunk", "tag"))
     rank, score = table.column("rank").to_numpy(), table.column("score").to_numpy()
     is_ascii = block.isascii()
+    if not is_ascii and not is_utf8(block):  # the column that is not read may be what is not
+        return None
     texts = [*chunks, *(piece.dictionary for piece in (*questions, *tag_pieces))]
     comment = any(pc.any(pc.starts_with(piece.dictionary, "#")).as_py() for piece in questions)
     if comment or not all(ids_are_good(ids, is_ascii) for ids in texts):
@@ -142,6 +145,14 @@ def columnar(block: bytes, first_line: int, tags: Tags) -> Part | None:
     note_tags(tags, tag_pieces, first_line)
     line = np.arange(first_line, first_line + lines, dtype=np.int64)
     return Part(questions, chunks, rank, score, line)
+
+
+def is_utf8(block: bytes) -> bool:
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def note_tags(tags: Tags, pieces: list[pa.DictionaryArray], first_line: int) -> None:

@@ -26,7 +26,7 @@ def unjudged(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """The unjudged rate by depth of every run that has been scored on a release."""
     chosen = request.GET.get("release", "")
     releases = evalset.releases.all()
-    release = (releases.filter(number=chosen).first() if chosen.isdigit() else None) or releases.first()
+    release = (releases.filter(number=chosen).first() if chosen.isdecimal() else None) or releases.first()
     curves: dict[int, ScoreResult] = {}
     if release is not None:
         stored = ScoreResult.objects.filter(release=release, split="", unit="chunk").select_related(
@@ -143,6 +143,6 @@ def _chosen(request: AuthedRequest, evalset: EvalSet, kind: str) -> Analysis | N
     """The analysis that the address names, else the latest of its kind."""
     made = evalset.analyses.filter(kind=kind).select_related("release")
     asked = request.GET.get("analysis", "")
-    if asked.isdigit():
+    if asked.isdecimal():
         return get_object_or_404(made, pk=int(asked))
     return made.first()

@@ -109,6 +109,8 @@ def test_grade_zero_is_imported(evalset, lead) -> None:
     ("kind", "options", "message"),
     [
         ("run", {"config": "{"}, "This is not JSON"),
+        ("run", {"config": '{"k1": NaN}'}, "NaN is no JSON number"),
+        ("run", {"config": "[" * 90_000}, "nested more than 50 deep"),
         ("run", {"config": "[1]"}, "Write a JSON object"),
         ("run", {"k": "0"}, "greater than or equal to 1"),
         ("verdicts", {}, "This field is required"),

@@ -13,9 +13,9 @@ from pooling.formats import ChunkFile, Limits, Source, Unreadable, read_question
 RUN = b"q1 Q0 c1 1 2.0 s\nq1 Q0 c2 2 1.0 s\n"
 
 
-def zipped(entries: dict[str, bytes]) -> bytes:
+def zipped(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", method) as archive:
         for name, content in entries.items():
             archive.writestr(name, content)
     return file.getvalue()
@@ -81,6 +81,13 @@ def test_archive_must_hold_one_file(write, entries, kind):
     assert read_run(write(zipped(entries))).findings.faults.kinds() == [kind]
 
 
+def test_the_directory_of_an_archive_is_not_read_before_its_size_is_known(write):
+    content = zipped({"run.txt": RUN, **{f"._{n:0>200}": b"" for n in range(9)}})
+    faults = read_run(write(content), limits=Limits(archive_entries=2)).findings.faults
+    assert faults.kinds() == ["archive"]
+    assert "a directory of" in faults.examples("archive")[0].value
+
+
 def test_archive_with_too_many_entries(write):
     content = zipped({f"._{n}": b"" for n in range(20)} | {"run.txt": RUN})
     assert read_run(write(content), limits=Limits(archive_entries=10)).findings.faults.kinds() == ["archive"]
@@ -110,6 +117,8 @@ def test_unpacked_size_is_limited(write, content):
         b"\x28\xb5\x2f\xfd nonsense",
         zipped({"a.txt": RUN})[:-30],
         b"PK\x03\x04 nonsense",
+        zipped({"ä.txt": RUN}).replace("ä".encode(), b"\xa4\xc3"),  # its name is marked as UTF-8
+        zipped({"a.txt": RUN * 9}, zipfile.ZIP_LZMA).replace(b"\x09\x04\x05\x00", b"\x09\x04\x05\x00\xff"),
         gzip.compress(gzip.compress(RUN)),
     ],
 )
@@ -182,7 +191,7 @@ def test_progress_goes_by_the_bytes_of_the_file(write):
 
 def test_blocks_end_with_lines_and_make_the_whole(write):
     content = b"".join(b"line %d\n" % n for n in range(5000)) + b"last"
-    source = Source(write(content))
-    blocks = list(source.blocks(size=1000))
+    source = Source(write(content), limits=Limits(block_bytes=1000))
+    blocks = list(source.blocks())
     assert b"".join(blocks) == content
     assert all(block.endswith(b"\n") for block in blocks[:-1])

@@ -1,5 +1,6 @@
 """Labels and verdicts from files: text in, records and findings out."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,14 @@ def test_records(tmp_path, text, format, expected):
 
 
 FAULTS = {
+    "grade of a million digits": ("q1 0 d1 " + "1" * 1_000_000 + "x\n", "grade", 1, "1" * 79 + "…", ""),
+    "half of a surrogate pair": (
+        '[\n{"id": "q1", "grades": {"\\ud83d": 1}}]',
+        "json",
+        2,
+        "",
+        "half of a surrogate pair",
+    ),
     "fraction": ("q1 0 d1 0.7\n", "grade-fraction", 1, "0.7", "cutting them off is wrong"),
     "fraction above one": ("q1 0 d1 2.5\n", "grade-fraction", 1, "2.5", ""),
     "small fraction in scientific notation": ("q1 0 d1 1e-3\n", "grade-fraction", 1, "1e-3", ""),
@@ -138,6 +147,14 @@ def test_fault(tmp_path, text, kind, line, value, expected):
 )
 def test_deep_json_is_refused(tmp_path, text):
     assert qrels_of(tmp_path, text).findings.faults.count() == 1
+
+
+def test_dots_in_ids_are_no_depth(tmp_path):
+    chunk = ".".join("abc" * 30)
+    records = [{"id": "q.1", "grades": {chunk: 2}}]
+    read = qrels_of(tmp_path, json.dumps({"release": {"questions": [7]}, "questions": records}))
+    assert [tuple(record)[:3] for record in read.records] == [("q.1", chunk, 2)]
+    assert not read.findings.faults
 
 
 def test_negatives_by_choice(tmp_path):

@@ -1,11 +1,12 @@
 """Questions: text in, records and findings out."""
 
+import tracemalloc
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from pooling.formats import Fact, QuestionRecord, read_questions
+from pooling.formats import Fact, Limits, QuestionRecord, read_questions
 
 
 def questions_of(tmp_path: Path, text: str, **options):
@@ -177,6 +178,7 @@ FAULTS = {
         2,
         "",
     ),
+    "NUL in a cell of JSON": ('id,text,slices\nq1,a,"[""\\u0000""]"\n', "nul", 2, ""),
     "nothing": ("\n \n", "empty-file", None, ""),
     "header alone": ("id,text\n", "empty-file", None, ""),
     "prose": ("just some words\n", "unknown-format", None, "first line"),
@@ -251,3 +253,22 @@ def test_what_it_is_taken_for_can_be_shown(tmp_path):
     assert shown["columns"] == ["id", "text", "slices"]
     assert shown["first_lines"] == ["id,text,slices", "q1,a,x"]
     assert shown["why"]
+
+
+@pytest.mark.parametrize("junk", ["<a/>\n", "<a>" + "x" * 50 + "</a>\n"])
+def test_what_is_no_topic_is_not_kept_in_memory(tmp_path, junk):
+    path = tmp_path / "topics.xml"
+    path.write_text(f'<topics>{junk * 50_000}<topic number="1"><query>a</query></topic></topics>')
+    tracemalloc.start()
+    read = read_questions(path, limits=Limits(block_bytes=4096))
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [record.text for record in read.records] == ["a"]
+    assert peak < 1_500_000, "50,000 elements take 5 MB"
+
+
+def test_a_topic_without_an_end_is_refused_before_it_fills_the_memory(tmp_path):
+    path = tmp_path / "topics.xml"
+    path.write_text('<topics>\n<topic number="1"><query>' + f"{'long line ' * 1000}\n" * 450)
+    (example,) = read_questions(path).findings.faults.examples("topic")
+    assert "without a topic's end" in example.value

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pooling.formats import read_run, trec
+from pooling.formats import Limits, read_run, trec
 from pooling.formats.faults import Findings
 from pooling.formats.opening import Source
 
@@ -91,6 +91,7 @@ FAULTS = {
         "question q1",
         "line 1",
     ),
+    "score of a million digits": ("q1 Q0 c1 1 " + "1" * 1_000_000 + "x s\n", "score", 1, "score", "finite"),
     "two tags": ("q1 Q0 c1 1 2.1 A\nq1 Q0 c2 2 2 B\n", "several-tags", 2, "tag", "'A' is on line 1"),
     "control character": ("q1 Q0 c\x01x 1 2.1 A\n", "control-character", 1, "chunk", "U+0001 at position 1"),
     "upper control character": ("q1 Q0 c\u0085x 1 2.1 A\n", "control-character", 1, "chunk", "U+0085"),
@@ -176,6 +177,12 @@ def test_rank_against_score_is_warned_of_and_rank_can_be_taken(tmp_path):
     assert rankings(by_rank) == {"q1": ["a", "b", "c"]}
     assert by_rank.rankings[0].scores.tolist() == [1.0, 2.0, 0.5]
     assert by_rank.findings.warnings.count("rank-contradicts-score") == 1
+
+
+def test_no_example_of_a_warning_is_blank(tmp_path):
+    run = run_of(tmp_path, "q1 Q0 a 2 2 s\nq1 Q0 b 1 1 s\n")
+    (entry,) = run.findings.warnings.as_json()
+    assert (entry["kind"], entry["count"], len(entry["examples"])) == ("rank-contradicts-score", 1, 1)
 
 
 def test_agreeing_ranks_are_not_warned_of(tmp_path):
@@ -300,6 +307,8 @@ NESTED_FAULTS = {
     "chunk twice": ('{"q1": {"a": 1,\n "a": 2}}', "duplicate-chunk", 1),
     "question twice": ('{"q1": {"a": 1},\n"q1": {"b": 1}}', "ranking-twice", 2),
     "cut short": ('{"q1": {"a": 1', "json", 1),
+    "half of a surrogate pair": ('{"q1":\n{"\\ud83d": 1}}', "json", 2),
+    "the other half": ('{"q\\\\\\udc00": {"a": 1}}', "json", 1),
     "NaN": ('{"q1": {"a": 1},\n"q2": {"a": NaN}}', "json", 2),
     "a list": ('["q1"]', "field-type", 1),
     "empty": ("{}", "empty-file", None),
@@ -359,6 +368,8 @@ def test_csv(tmp_path, text, expected):
         ("qid,docid,score\nq1,a,high\n", "score", 2),
         ('qid,docid,score\nq1,"a,1\nq1,b,2\n', "quotes", 2),
         ("qid,docid,score\nq1,a,1\nq1,,2\n", "id-empty", 3),
+        ("qid,docid,score\nq1,a,1\nq1,b,\nq2,a,\n", "score", 3),
+        ("qid,docid,score\nq1,a,\nq1,b,1\n", "score", 3),
     ],
 )
 def test_csv_fault(tmp_path, text, kind, line):
@@ -427,6 +438,7 @@ ODD_LINES = [
     "q1 Q0 b 1e1 5E-3 s",
     "q1 Q0 a\x7f 1 1 s",
     "q1 Q0 a\xa0b 1 1 s",
+    "q1 Q\udcff a 1 1 s",  # a byte that is not UTF-8, where nothing is read
 ]
 
 
@@ -435,7 +447,7 @@ def test_columnar_and_careful_reader_agree_on_one_odd_line(tmp_path, line):
     path = tmp_path / "run"
     plain = "".join(f"q{n} Q0 d{n} {n} {n / 7} s\n" for n in range(5))
     for text in (plain + line + "\n" + plain, line, plain + line, line + "\n" + plain):
-        path.write_bytes(text.encode())
+        path.write_bytes(text.encode(errors="surrogateescape"))
         columnar, careful = read_both(path)
         assert columnar == careful
 
@@ -445,7 +457,9 @@ def test_columnar_and_careful_reader_agree_on_random_mixtures(tmp_path):
     path = tmp_path / "run"
     for _round in range(60):
         lines = choose.choices(ODD_LINES[:4] * 5 + ODD_LINES, k=choose.randrange(1, 12))
-        path.write_bytes("\n".join(lines).encode() + choose.choice([b"", b"\n", b"\r\n"]))
+        path.write_bytes(
+            "\n".join(lines).encode(errors="surrogateescape") + choose.choice([b"", b"\n", b"\r\n"])
+        )
         columnar, careful = read_both(path)
         assert columnar == careful
 
@@ -460,9 +474,7 @@ def test_columnar_reader_is_used_for_plain_blocks():
 
 
 def test_many_blocks_make_one_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("pooling.formats.opening.BLOCK_BYTES", 300)
     monkeypatch.setattr(trec, "PARTS_AT_ONCE", 3)
-    monkeypatch.setattr(Source.blocks, "__defaults__", (300,))
     choose = random.Random(3)
     expected: dict[str, list[tuple[float, int, str]]] = {}
     lines = []
@@ -472,7 +484,7 @@ def test_many_blocks_make_one_run(tmp_path, monkeypatch):
         expected.setdefault(question, []).append((-score, number, chunk))
     for small_block in (0, 10**12):
         monkeypatch.setattr(trec.read_trec, "__kwdefaults__", {"small_block": small_block})
-        run = run_of(tmp_path, "\n".join(lines))
+        run = run_of(tmp_path, "\n".join(lines), limits=Limits(block_bytes=300))
         assert rankings(run) == {
             q: [chunk for *_key, chunk in sorted(found)] for q, found in expected.items()
         }
@@ -488,7 +500,7 @@ def test_order_against_a_slow_twin(tmp_path):
             rank, score = choose.randrange(5), choose.choice([-1.5, 0.0, 0.25, 3.0])
             lines.append(f"{question} Q0 c{number} {rank} {score} s")
             twin.setdefault(question, []).append((-score, rank, number))
-        run = run_of(tmp_path, "\n".join(lines))
+        run = run_of(tmp_path, "\n".join(lines), limits=Limits(block_bytes=300))
         assert rankings(run) == {q: [f"c{n}" for _s, _r, n in sorted(found)] for q, found in twin.items()}
         by_rank = run_of(tmp_path, "\n".join(lines), order="rank")
         assert rankings(by_rank) == {

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from evalsets.commands import FairpoolCommand, find_user
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet
 from evalsets.services.evalsets import create_evalset
+from evalsets.strict_json import parse_document
 
 
 class Command(FairpoolCommand):
@@ -66,8 +66,8 @@ class Command(FairpoolCommand):
 
 def read_scale(path: str) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return parse_document(Path(path).read_bytes())
     except OSError as error:
         raise BadInput(f"The scale {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"The scale {path} is not JSON: {error}.") from None

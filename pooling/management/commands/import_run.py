@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from django.core.management.base import CommandParser
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet, User
 from evalsets.progress import Progress
+from evalsets.strict_json import parse_document
 from pooling.import_command import ImportCommand
 from pooling.models import Run
 from pooling.services.importing import ImportReport, import_run
@@ -77,10 +77,10 @@ def read_config(path: str | None) -> dict[str, Any] | None:
     if path is None:
         return None
     try:
-        config = json.loads(Path(path).read_text(encoding="utf-8"))
+        config = parse_document(Path(path).read_bytes())
     except OSError as error:
         raise BadInput(f"The configuration {path} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"The configuration {path} is not JSON: {error}.") from None
     if not isinstance(config, dict):
         raise BadInput(f"The configuration {path} is not a JSON object.")
