@@ -52,6 +52,10 @@ def facts_of_request(request: HttpRequest) -> dict[str, Any]:
     return found
 
 
+# A line of text stays one line, and reads as it was written: controls and what turns the direction of reading.
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
 class _Formatter(logging.Formatter):
     def formatException(self, ei: Any) -> str:
         return QUOTED_ROWS.sub(r"\1: (left out)", super().formatException(ei))
@@ -82,7 +86,8 @@ class TextLines(_Formatter):
         # `facts` of the record itself are in its message already.
         known = {**facts(record), **dict.fromkeys(getattr(record, "facts", {}))}
         about = " ".join(f"{name}={value}" for name, value in known.items() if value is not None)
-        line = f"{self.formatTime(record)} {record.levelname} {record.name}: {self._message(record)}"
+        message = UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), self._message(record))
+        line = f"{self.formatTime(record)} {record.levelname} {record.name}: {message}"
         traceback = self._traceback(record)
         return line + (f" [{about}]" if about else "") + (f"\n{traceback}" if traceback else "")
 

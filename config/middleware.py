@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.encoding import escape_uri_path
 
 from config import metrics
-from config.logs import current_request, facts_of_request
+from config.logs import current_request
 
 logger = logging.getLogger("fairpool.request")
 
@@ -36,7 +36,6 @@ def request_log(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable
                 "%s %s %s in %.0f ms", request.method, path, response.status_code, seconds * 1000,
                 extra={
                     "facts": {
-                        **facts_of_request(request),
                         "method": request.method,
                         "path": path,
                         "route": route,

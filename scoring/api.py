@@ -17,7 +17,7 @@ from evalsets.api.inputs import Input, Name
 from evalsets.api.jobs import JobOut, accepted
 from evalsets.api.paging import PageOf, Paging, page_of
 from labels.models import Release
-from labels.services.finding import find_release, find_run
+from labels.services.finding import find_release, find_runs
 from pooling.models import Run
 from scoring.effects import difference_document
 from scoring.models import Comparison, ScoreResult, depth_of
@@ -167,7 +167,7 @@ def score_new(request: ApiRequest, response: HttpResponse, body: ScoreRequest) -
     release = find_release(evalset, body.release)
     rules = {**body.rules(), "policy": body.policy}
     asked = resolve(release, **rules)
-    runs = list({run.pk: run for run in (find_run(evalset, name) for name in body.runs)}.values())
+    runs = list({run.pk: run for run in find_runs(evalset, body.runs)}.values())
     parameters = _parameters("score", release, runs, rules)
     if is_long(parameters):
         return accepted(
@@ -222,7 +222,7 @@ def comparison_new(request: ApiRequest, response: HttpResponse, body: CompareReq
     evalset = request.auth.evalset
     release = find_release(evalset, body.release)
     asked = resolve(release, **body.rules())
-    run_a, run_b = find_run(evalset, body.a), find_run(evalset, body.b)
+    run_a, run_b = find_runs(evalset, [body.a, body.b])
     parameters = {**_parameters("compare", release, [run_a, run_b], body.rules()), "seed": body.seed}
     if is_long(parameters):
         return accepted(

@@ -21,7 +21,7 @@ from judging.services.pools import pool_document
 from judging.services.remainder import remainder_lines
 from pooling.models import Pool
 from pooling.rankings import RunToDepth
-from pooling.services.finding import find_pool, find_run
+from pooling.services.finding import find_pool, find_runs
 from pooling.services.pool_jobs import BUILT_AT_ONCE, start_building
 from pooling.services.pools import build_specified_pool
 from pooling.specifying import PoolSpecification, specification_of, specify_pool
@@ -63,10 +63,11 @@ class PoolRequest(Input):
     )
 
     def specification(self, evalset: EvalSet) -> PoolSpecification:
+        runs = find_runs(evalset, [item.run for item in self.runs])
         given = self.model_dump(include={"budget", "fusion", "order", "strata"}, exclude_none=True)
         return specify_pool(
             evalset=evalset,
-            runs=[RunToDepth(find_run(evalset, item.run), item.k or self.k) for item in self.runs],
+            runs=[RunToDepth(run, item.k or self.k) for run, item in zip(runs, self.runs, strict=True)],
             strategy=self.strategy,
             parameters=given,
             question_filter=self.model_dump(include={"slice", "split", "questions"}),

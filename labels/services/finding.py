@@ -8,9 +8,9 @@ from evalsets.errors import BadInput
 from evalsets.models import EvalSet
 from judging.models import Assessor
 from labels.models import Release
-from pooling.services.finding import find_run
+from pooling.services.finding import find_run, find_runs
 
-__all__ = ["find_judges", "find_release", "find_run"]
+__all__ = ["find_judges", "find_release", "find_run", "find_runs"]
 
 
 def find_release(evalset: EvalSet, number: int | None) -> Release:

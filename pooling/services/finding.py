@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet
 from pooling.models import Pool, Run
@@ -10,21 +12,32 @@ from pooling.rankings import RunToDepth
 
 def find_run(evalset: EvalSet, name: str) -> Run:
     """The run of that name, else the latest run of the system of that name; BadInput where there is neither."""
-    run = _named_run(evalset, name)
-    if run is None:
-        known = evalset.runs.order_by("name").values_list("name", flat=True)[:20]
-        raise BadInput(f"{evalset.slug} has no run {name!r}. Known: {', '.join(known) or 'none yet'}.")
-    return run
+    return find_runs(evalset, [name])[0]
 
 
-def _named_run(evalset: EvalSet, name: str) -> Run | None:
+def find_runs(evalset: EvalSet, names: Sequence[str]) -> list[Run]:
+    """The run that each name means, as `find_run` says, in two statements however many there are."""
+    named = _named_runs(evalset, names)
+    for name in names:
+        if name not in named:
+            known = evalset.runs.order_by("name").values_list("name", flat=True)[:20]
+            raise BadInput(f"{evalset.slug} has no run {name!r}. Known: {', '.join(known) or 'none yet'}.")
+    return [named[name] for name in names]
+
+
+def _named_runs(evalset: EvalSet, names: Iterable[str]) -> dict[str, Run]:
+    """The runs by those of the names that mean one."""
     runs = Run.objects.filter(evalset=evalset).select_related("system")
-    return runs.filter(name=name).first() or runs.filter(system__name=name).order_by("-date", "-pk").first()
+    found = {run.name: run for run in runs.filter(name__in=names)}
+    if others := [name for name in names if name not in found]:
+        latest = runs.filter(system__name__in=others).order_by("system__name", "-date", "-pk")
+        found |= {run.system.name: run for run in latest.distinct("system__name")}
+    return found
 
 
 def find_run_to_depth(evalset: EvalSet, text: str, default_k: int | None) -> RunToDepth:
     """What RUN[:K] names. A colon may be part of a name: the name as it stands comes first."""
-    run = _named_run(evalset, text)
+    run = _named_runs(evalset, [text]).get(text)
     if run is not None:
         if default_k is None:
             raise BadInput(f"To which depth is {text!r} to be pooled? Write {text}:K, or give --k.")

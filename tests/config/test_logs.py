@@ -108,6 +108,26 @@ def test_text_for_people_puts_the_facts_behind_the_message() -> None:
     assert TextLines().format(record).endswith(" WARNING a.b: Slow: x")
 
 
+def test_text_for_people_says_whose_and_where(evalset, carol, client_for) -> None:
+    texts: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: texts.append(TextLines().format(record))  # type: ignore[method-assign]
+    logger = logging.getLogger("fairpool.request")
+    logger.addHandler(handler)
+    response = client_for(carol).get("/e/handbook/questions/")
+    logger.removeHandler(handler)
+    [line] = texts
+    assert "fairpool.request: GET /e/handbook/questions/ 200 in " in line
+    assert line.endswith(f"[request_id={response['X-Request-ID']} user={carol.pk} evalset=handbook]")
+
+
+def test_a_line_of_text_stays_one_line_and_reads_as_written() -> None:
+    forged = "x\n2026-01-01 ERROR forged\r\x1b[2J \u202edetrever\u2028 fin"
+    record = logging.LogRecord("a.b", logging.WARNING, __file__, 1, "Bad name: %s", (forged,), None)
+    said = TextLines().format(record)
+    assert said.endswith(r"Bad name: x\n2026-01-01 ERROR forged\r\x1b[2J \u202edetrever\u2028 fin")
+
+
 def test_a_line_break_in_a_path_makes_no_second_line(lines, db) -> None:
     Client().get("/no%0A2026-01-01 ERROR forged/")
     [line] = lines.of("fairpool.request")

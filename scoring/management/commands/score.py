@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from evalsets.commands import FairpoolCommand, find_evalset
 from evalsets.progress import terminal_progress
 from labels.models import labels_of_models_in_words
-from labels.services.finding import find_release, find_run
+from labels.services.finding import find_release, find_runs
 from scoring.comparison import percent
 from scoring.management.rules import add_rules, rules_of
 from scoring.management.tables import table
@@ -47,7 +47,7 @@ class Command(FairpoolCommand):
         evalset = find_evalset(options["slug"])
         release = find_release(evalset, options["release"])
         asked = resolve(release, policy=options["policy"], **rules_of(options))
-        runs = [find_run(evalset, name) for name in dict.fromkeys(options["runs"])]
+        runs = find_runs(evalset, list(dict.fromkeys(options["runs"])))
         with terminal_progress("run") as progress:
             scored = score_runs(release=release, runs=runs, asked=asked, progress=progress)
         self.per_question = options["per_question"]
