@@ -208,15 +208,21 @@ STORAGES: dict[str, dict[str, Any]] = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
-if os.environ.get("S3_BUCKET"):
+S3_BUCKET = os.environ.get("S3_BUCKET", "")
+if S3_BUCKET:
+    from botocore.config import Config
+
     STORAGES["default"] = {
         "BACKEND": "storages.backends.s3.S3Storage",
         "OPTIONS": {
-            "bucket_name": os.environ["S3_BUCKET"],
+            "bucket_name": S3_BUCKET,
             "endpoint_url": os.environ.get("S3_ENDPOINT_URL") or None,
             "region_name": os.environ.get("S3_REGION") or None,
             "default_acl": None,
             "file_overwrite": False,
+            "max_memory_size": 8 * 1024**2,  # what is larger is fetched into a file
+            # A store that is away is found out while somebody waits.
+            "client_config": Config(connect_timeout=5, read_timeout=60, retries={"max_attempts": 2}),
         },
     }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import sys
 from typing import Any
 
@@ -24,9 +22,8 @@ from evalsets.errors import BadInput
 from evalsets.forms import EvalSetForm
 from evalsets.models import EvalSet, Member
 from evalsets.services.evalsets import create_evalset
+from evalsets.storing import DISK_FAULTS, read_to_the_end
 from judging.desk import my_open_batches
-
-DISK_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES}
 
 
 class SignIn(auth_views.LoginView):
@@ -105,9 +102,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return render(request, "503.html", context, status=503)
     if isinstance(error, OSError) and error.errno in DISK_FAULTS:
         context["reason"] = error.strerror
-        # A browser that is still sending a file reads no answer: let it send the rest, which is thrown away.
-        with contextlib.suppress(OSError):
-            while request.read(2**16):
-                pass
+        read_to_the_end(request)
         return render(request, "507.html", context, status=507)
     return render(request, "500.html", context, status=500)

@@ -18,5 +18,9 @@ class Refused(Exception):
     """An act that the rules do not allow as things stand; the message says why and what to do instead."""
 
 
+class CannotStore(Refused):
+    """What was sent cannot be kept, or not be fetched again: the disk is full, or the store does not answer."""
+
+
 class Cancelled(Exception):
     """A person asked the running work to stop; nothing of it is kept."""

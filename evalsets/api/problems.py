@@ -8,13 +8,14 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 from pydantic import Field
 
-from evalsets.errors import BadInput, Refused
+from evalsets.errors import BadInput, CannotStore, Refused
+from evalsets.storing import DISK_FAULTS, cannot_keep, read_to_the_end
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,10 @@ def answer_errors_of(api: NinjaAPI) -> None:
     def _refused(request: HttpRequest, error: Refused) -> HttpResponse:
         return problem(409, str(error))
 
+    @api.exception_handler(CannotStore)
+    def _not_stored(request: HttpRequest, error: CannotStore) -> HttpResponse:
+        return problem(507, str(error))
+
     @api.exception_handler(ValidationError)
     def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
         errors = [{"field": _place(item["loc"]), "message": item["msg"]} for item in error.errors]
@@ -111,6 +116,18 @@ def answer_errors_of(api: NinjaAPI) -> None:
     def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
         logger.error("%s %s failed", request.method, request.path, exc_info=error)
         return problem(503, "The database does not answer. Nothing was half-done; try again in a moment.")
+
+    @api.exception_handler(UnreadablePostError)
+    def _cut_off(request: HttpRequest, error: UnreadablePostError) -> HttpResponse:
+        return problem(400, "The connection ended before the whole request was here; nothing was kept.")
+
+    @api.exception_handler(OSError)
+    def _disk(request: HttpRequest, error: OSError) -> HttpResponse:
+        if error.errno not in DISK_FAULTS:
+            return _fault(request, error)
+        logger.error("%s %s failed", request.method, request.path, exc_info=error)
+        read_to_the_end(request)
+        return problem(507, cannot_keep(error))
 
     @api.exception_handler(Exception)
     def _fault(request: HttpRequest, error: Exception) -> HttpResponse:

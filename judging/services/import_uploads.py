@@ -8,18 +8,20 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.urls import reverse
 
-from evalsets.errors import Refused
+from evalsets.errors import CannotStore
 from evalsets.models import EvalSet, Job, Upload, User
 from evalsets.progress import Progress
 from evalsets.services.jobs import JobOutcome, start_job
+from evalsets.storing import cannot_keep, store_faults, why
 from judging.services.import_judge import import_judge
 from judging.services.import_qrels import import_qrels, import_verdicts
 from pooling.services.importing import import_chunks, import_questions, import_run
@@ -41,7 +43,7 @@ TASK = "judging.tasks.import_upload"
 def receive_upload(*, evalset: EvalSet, file: UploadedFile, by: User) -> Upload:
     """Keep a file that was sent. Its own name is only a label; where it is stored is named by us.
 
-    Raises Refused when the disk is full or the folder cannot be written; nothing of the file stays then.
+    Raises CannotStore when the disk is full or the store does not answer; nothing of the file stays then.
     """
     upload = Upload(
         evalset=evalset,
@@ -52,16 +54,12 @@ def receive_upload(*, evalset: EvalSet, file: UploadedFile, by: User) -> Upload:
     name = f"upload-{uuid.uuid4().hex}"
     try:
         upload.file.save(name, file, save=False)
-    except OSError as error:
+    except store_faults() as fault:
         storage = upload.file.storage
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*store_faults()):
             storage.delete(upload.file.field.generate_filename(upload, name))
         logger.exception("An upload cannot be kept")
-        why = error.strerror or "the folder cannot be written"
-        raise Refused(
-            f"The server cannot keep the file: {why}. Nothing of it was kept. "
-            "Tell whoever runs this server, and send it again then."
-        ) from error
+        raise CannotStore(cannot_keep(fault)) from fault
     upload.save()
     return upload
 
@@ -100,11 +98,33 @@ def import_upload(job: Job, progress: Progress) -> JobOutcome:
 
 @contextmanager
 def local_copy(upload: Upload) -> Iterator[Path]:
-    """The upload as a file on this machine; one from a shared store is fetched for the time of its use."""
+    """The upload as a file on this machine; one from a shared store is fetched for the time of its use.
+
+    Raises CannotStore where it cannot be had; the job can be tried again then.
+    """
+    if not upload.file:
+        raise CannotStore("The file was deleted when old uploads were cleaned up. Send it again.")
+    with ExitStack() as stack:
+        try:
+            path = _on_this_machine(upload, stack)
+        except store_faults() as fault:
+            logger.exception("An upload cannot be fetched")
+            raise CannotStore(
+                f"The file that was sent cannot be fetched: {why(fault)}. Nothing was written. "
+                "Tell whoever runs this server, and try again then."
+            ) from fault
+        yield path
+
+
+def _on_this_machine(upload: Upload, stack: ExitStack) -> Path:
     try:
-        yield Path(upload.file.path)
-    except NotImplementedError:
-        with tempfile.NamedTemporaryFile() as copy, upload.file.open("rb") as stored:
+        path = Path(upload.file.path)
+    except NotImplementedError:  # the store is no folder
+        copy = tempfile.NamedTemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 (the stack closes it)
+        stack.enter_context(copy)
+        with upload.file.open("rb") as stored:
             shutil.copyfileobj(stored, copy)
-            copy.flush()
-            yield Path(copy.name)
+        copy.flush()
+        return Path(copy.name)
+    path.open("rb").close()  # that it can be read is found out here
+    return path

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
-from evalsets.errors import Refused
+from evalsets.errors import CannotStore
 from evalsets.models import EvalSet, Job
 from judging.import_forms import FORMS, ImportForm
 from judging.services.import_uploads import TASK, receive_upload, start_import
@@ -37,7 +37,7 @@ def import_start(request: AuthedRequest, evalset: EvalSet, kind: str) -> HttpRes
         return _page(request, evalset, form, status=422)
     try:
         upload = receive_upload(evalset=evalset, file=form.cleaned_data["file"], by=request.user)
-    except Refused as refusal:
+    except CannotStore as refusal:
         form.add_error("file", str(refusal))
         return _page(request, evalset, form, status=507)
     job = start_import(

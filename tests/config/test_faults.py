@@ -293,6 +293,32 @@ def test_a_full_disk_is_said_and_keeps_nothing(megabytes, web, evalset, carol, t
         get(lead, "/e/handbook/import/")
 
 
+@pytest.mark.parametrize("form", [False, True])
+def test_a_full_disk_is_said_to_programs_that_are_still_sending(form, web, evalset, carol, tmp_path) -> None:
+    body, kind = b"q1 Q0 c1 1 1 dense\n" * (8 * 2**20 // 19), "text/plain"
+    if form:
+        body, kind = multipart(body)
+    headers = {"Authorization": f"Bearer {token_for(evalset, carol)}", "Content-Type": kind}
+    program = http.client.HTTPConnection(urllib.parse.urlsplit(web.url).netloc, timeout=60)
+    with contextlib.closing(program):
+        [process] = children(web.pid)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (2**20, resource.RLIM_INFINITY))
+        program.request("POST", f"{API}/imports/run", body, headers)
+        response = program.getresponse()
+        said = json.load(response)
+        assert (response.status, response.headers["Content-Type"]) == (507, "application/problem+json")
+        assert said["detail"].startswith(
+            "The server cannot keep the file: File too large. Nothing of it was kept."
+        )
+        assert (Upload.objects.count(), Job.objects.count()) == (0, 0)
+        assert [path for path in (tmp_path / "uploads").rglob("*") if path.is_file()] == []
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        program.request(
+            "POST", f"{API}/imports/run", b"q1 Q0 c1 1 1 dense\n", {**headers, "Content-Type": "text/plain"}
+        )
+        assert program.getresponse().status == 202
+
+
 def test_a_folder_that_cannot_be_written_is_said(settings, tmp_path, evalset, carol, client_for) -> None:
     settings.MEDIA_ROOT = tmp_path / "not-a-folder"
     settings.MEDIA_ROOT.write_text("")
