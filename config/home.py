@@ -13,8 +13,10 @@ from django.utils.http import urlencode
 
 from evalsets.models import EvalSet
 from judging.models import Batch
+from judging.reckoning import AsOf, as_of
+from labels.coverage import NOTHING, UnjudgedCount
 from labels.models import Release
-from labels.settling import SettledCounts, UnjudgedCount, settled_counts, unjudged_counts
+from labels.reports import COVERAGE, STANDING, Standing
 from pooling.models import Run
 
 # The depth at which the home page looks at unjudged chunks; its table shows a shallower one beside it.
@@ -40,46 +42,49 @@ class LatestRun(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """The figures of the home page for leads and viewers."""
+    """The figures of the home page for leads and viewers; `standing` is None where it has to be asked for."""
 
-    questions: int
-    chunks: int
-    chunks_without_text: int
-    pairs: SettledCounts
+    as_of: AsOf | None
+    standing: Standing | None
     latest_runs: list[LatestRun]
     open_batches: QuerySet[Batch]
     release: Release | None
 
 
 def evalset_overview(evalset: EvalSet) -> Overview:
-    runs = list(evalset.runs.latest_of_each_system())
-    shallow, deep = unjudged_counts(runs, SHALLOW_DEPTH), unjudged_counts(runs, DEPTH)
+    standing, coverage = STANDING.read(evalset), COVERAGE.read(evalset)
+    covered = [
+        (run, (coverage.value or {}).get(run.pk, NOTHING)) for run in evalset.runs.latest_of_each_system()
+    ]
     return Overview(
-        questions=evalset.questions.count(),
-        chunks=evalset.chunks.count(),
-        chunks_without_text=evalset.chunks.filter(has_text=False).count(),
-        pairs=settled_counts(evalset),
-        latest_runs=[LatestRun(run, shallow[run.pk], deep[run.pk]) for run in runs],
+        as_of=as_of(standing, coverage),
+        standing=standing.value,
+        latest_runs=[
+            LatestRun(run, covers.unjudged(SHALLOW_DEPTH), covers.unjudged(DEPTH)) for run, covers in covered
+        ],
         open_batches=evalset.batches.open().with_progress(),
         release=evalset.releases.first(),
     )
 
 
-def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
-    """The first thing on the way from questions to a fair comparison that is not done yet."""
-    slug = evalset.slug
+def next_step(evalset: EvalSet, overview: Overview) -> NextStep | None:
+    """The first thing on the way from questions to a fair comparison that is not done yet; None where the figures that
+    say so have to be asked for first."""
+    slug, standing = evalset.slug, overview.standing
+    if standing is None:
+        return None
 
     def importing(kind: str) -> str:
         return f"{reverse('judging:import', args=[slug])}?{urlencode({'kind': kind})}"
 
-    if not overview.questions:
+    if not standing.questions:
         return NextStep(
             "Bring in the questions", "Everything else refers to them.", importing("questions"), "Import"
         )
     if not overview.latest_runs:
         why = "A pool is the union of what several systems returned."
         return NextStep("Bring in runs", why, importing("run"), "Import")
-    if overview.chunks_without_text == overview.chunks:
+    if standing.chunks_without_text == standing.chunks:
         why = "Assessors can only judge what they can read."
         return NextStep("Bring in the chunks", why, importing("chunks"), "Import")
     worst = max(overview.latest_runs, key=lambda item: item.deep.rate or 0)
@@ -95,14 +100,14 @@ def next_step(evalset: EvalSet, overview: Overview) -> NextStep:
         batch = overview.open_batches[0]
         why = "Watch how it goes and what waits."
         return NextStep(f"Batch {batch} is being judged", why, batch.get_absolute_url(), "Open the batch")
-    if overview.pairs.contested:
+    if standing.pairs.contested:
         return NextStep(
-            f"Settle {overview.pairs.contested} contested pairs",
+            f"Settle {standing.pairs.contested} contested pairs",
             "Their judgments differ and the policy gives them no label.",
             reverse("labels:settle-next", args=[slug]),
             "Settle them",
         )
-    if overview.release is None or overview.release.counts.get("labels") != overview.pairs.labelled:
+    if overview.release is None or overview.release.counts.get("labels") != standing.pairs.labelled:
         why = "Scores are computed on frozen labels."
         return NextStep("Publish a release", why, reverse("labels:release-new", args=[slug]), "Publish")
     return NextStep(

@@ -296,7 +296,8 @@ class Judgment(models.Model):
         NEEDS_EXPERT = "needs-expert", "It needs an expert"
         OTHER = "other", "Other"
 
-    evalset = models.ForeignKey(EvalSet, models.PROTECT, related_name="judgments")
+    # No index of its own: the one over eval set and ID serves.
+    evalset = models.ForeignKey(EvalSet, models.PROTECT, related_name="judgments", db_index=False)
     question = models.ForeignKey(Question, models.PROTECT, related_name="judgments")
     chunk = models.ForeignKey(Chunk, models.PROTECT, related_name="judgments")
     revision = models.PositiveSmallIntegerField(help_text="The chunk's revision that was read.")
@@ -325,6 +326,7 @@ class Judgment(models.Model):
         ordering = ["id"]
         indexes = [
             models.Index(fields=["evalset", "question", "chunk"], name="judgment_by_pair"),
+            models.Index(fields=["evalset", "id"], name="judgment_latest_of_evalset"),
             models.Index(fields=["assessor", "-judged_at"], name="judgment_latest_of_assessor"),
         ]
         constraints = [

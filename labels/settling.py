@@ -30,7 +30,6 @@ from django.db.backends.utils import CursorWrapper
 
 from evalsets.models import Chunk, EvalSet, Question
 from judging.models import Assessor, Judgment
-from pooling.models import Run
 
 Why = Literal[
     "adjudicated", "unanimous", "majority", "median", "latest", "contested", "skipped-only", "model"
@@ -142,18 +141,6 @@ class SettledCounts(NamedTuple):
     labelled: int
     contested: int
     skipped_only: int
-
-
-class UnjudgedCount(NamedTuple):
-    """How many chunks a run returned within a depth over all its questions, and how many of these are unjudged."""
-
-    returned: int
-    unjudged: int
-
-    @property
-    def rate(self) -> float | None:
-        """unjudged / returned, from 0 to 1; None where nothing was returned."""
-        return self.unjudged / self.returned if self.returned else None
 
 
 def settle_parameters(
@@ -274,33 +261,6 @@ def judged_chunks(question: Question) -> set[int]:
     sql = f"SELECT chunk_id FROM ({JUDGED} AND j.question_id = %(question)s) judged"  # noqa: S608
     with _cursor_of(sql, {"evalset": question.evalset_id, "question": question.pk}) as cursor:
         return {chunk for (chunk,) in cursor.fetchall()}
-
-
-def unjudged_counts(runs: Iterable[Run], k: int) -> dict[int, UnjudgedCount]:
-    """How many chunks each run returned within `k`, and how many of these are unjudged, by Run.id.
-
-    All runs must be of one eval set. Classes play no part here: an unlabelled copy of a judged chunk is unjudged.
-    """
-    by_id = {run.pk: run for run in runs}
-    if not by_id:
-        return {}
-    sql = f"""
-        WITH judged AS ({JUDGED})
-        SELECT r.run_id, count(c.chunk_id), count(c.chunk_id) FILTER (WHERE judged.chunk_id IS NULL)
-        FROM pooling_ranking r
-        CROSS JOIN LATERAL unnest(r.chunk_ids[1:%(k)s]) AS c (chunk_id)
-        LEFT JOIN judged ON judged.question_id = r.question_id AND judged.chunk_id = c.chunk_id
-        WHERE r.run_id = ANY(%(runs)s)
-        GROUP BY r.run_id"""  # noqa: S608
-    evalset_id = next(iter(by_id.values())).evalset_id
-    with _cursor_of(sql, {"evalset": evalset_id, "runs": list(by_id), "k": k}) as cursor:
-        counts = {run: UnjudgedCount(returned, unjudged) for run, returned, unjudged in cursor.fetchall()}
-    return {run: counts.get(run, UnjudgedCount(0, 0)) for run in by_id}
-
-
-def unjudged_rates(runs: Iterable[Run], k: int) -> dict[int, float | None]:
-    """The unjudged rate of each run within `k`, by Run.id: from 0 to 1, None where the run returned nothing."""
-    return {run: count.rate for run, count in unjudged_counts(runs, k).items()}
 
 
 def labels_of_chunk(chunk: Chunk) -> dict[int, SettledPair]:

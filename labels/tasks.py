@@ -10,6 +10,7 @@ from labels.services.carrying import carry_by_rule
 from labels.services.duplicates import find_duplicates, join_equal
 from labels.services.mapping import find_mappings
 from labels.services.publishing import publish_release
+from labels.services.reckoning import reckon
 
 
 @shared_task(name="labels.publish_release")
@@ -55,5 +56,15 @@ def carry_by_rule_job(job_id: int) -> None:
     def work(job: Job, progress: Progress) -> JobOutcome:
         carried = carry_by_rule(evalset=job.evalset, by=job.created_by, progress=progress)
         return JobOutcome(carried._asdict(), reverse("labels:mapping-list", args=[job.evalset.slug]))
+
+    run_job(job_id, work)
+
+
+@shared_task(name="labels.reckon")
+def reckon_job(job_id: int) -> None:
+    def work(job: Job, progress: Progress) -> JobOutcome:
+        reports, back = job.parameters["reports"], job.parameters["back"]
+        reckon(evalset=job.evalset, reports=reports, progress=progress)
+        return JobOutcome({"reports": reports}, back)
 
     run_job(job_id, work)

@@ -9,6 +9,7 @@ from labels.views import (
     judges,
     mappings,
     questions,
+    reckoning,
     releases,
     systems,
 )
@@ -26,6 +27,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/", systems.run_detail, name="run"),
     path("runs/<int:pk>/questions/<int:question_pk>/", systems.ranking_detail, name="ranking"),
     path("runs/<int:pk>/file/", releases.run_file, name="run-file"),
+    path("figures/", reckoning.reckon, name="reckon"),
     path("agreement/", agreement.agreement, name="agreement"),
     path("agreement/pairs/", agreement.agreement_pairs, name="agreement-pairs"),
     path("judges/", judges.judge_list, name="judge-list"),

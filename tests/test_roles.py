@@ -73,6 +73,7 @@ MATRIX: dict[str, tuple[str, set[str]]] = {
     "labels:run": ("get", READER),
     "labels:ranking": ("get", READER),
     "labels:run-file": ("get", READER),
+    "labels:reckon": ("post", LEAD),
     "labels:agreement": ("get", LEAD),
     "labels:agreement-pairs": ("get", LEAD),
     "labels:judge-list": ("get", READER),

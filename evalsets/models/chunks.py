@@ -30,6 +30,19 @@ class Chunk(models.Model):
 
     class Meta:
         ordering = ["external_id"]
+        # Few chunks of many: those whose text has not come, and those that were revised.
+        indexes = [
+            models.Index(
+                fields=["evalset", "external_id"],
+                condition=models.Q(has_text=False),
+                name="chunk_without_text",
+            ),
+            models.Index(
+                fields=["evalset", "external_id"],
+                condition=models.Q(revision__gt=1),
+                name="chunk_revised",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["evalset", "external_id"], name="chunk_id_twice_in_evalset"),
             models.CheckConstraint(condition=~models.Q(external_id=""), name="chunk_without_id"),

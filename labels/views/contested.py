@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -17,13 +18,14 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.listing import page_of
-from evalsets.models import Chunk, EvalSet, Question
+from evalsets.models import EvalSet
 from judging.models import Judgment
+from judging.reckoning import as_of
 from judging.services.adjudication import TAKEN_BACK, adjudicate, take_decision_back
 from labels.blind_reading import blind_pair
-from labels.paging import PagedRows
-from labels.settling import labels_of_question, skipped_only_pairs
-from labels.waiting import queue_counts, waiting_pairs, why_it_waits
+from labels.reports import QUEUE
+from labels.settling import SettledPair, labels_of_question, settled_pairs
+from labels.waiting import QueuedPair, next_waiting, waiting_pairs, why_it_waits
 
 TABS = {"waiting": "Waiting for a decision", "skipped-only": "Skipped only", "decided": "Decided"}
 
@@ -34,34 +36,32 @@ def contested_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """The pairs that wait for a decision, or by `?why=` those that were only skipped, or those that are decided."""
     why = request.GET.get("why", "")
     why = why if why in TABS else "waiting"
-    counts = queue_counts(evalset)
+    read = QUEUE.read(evalset)
+    queue = read.value
     decided = _decided(evalset)
     context: dict[str, Any] = {
         "evalset": evalset,
         "why": why,
-        "waiting": counts.waiting,
+        "as_of": as_of(read),
+        "queue": queue,
         "tabs": [
-            ("waiting", TABS["waiting"], counts.waiting),
-            ("skipped-only", TABS["skipped-only"], counts.skipped_only),
+            ("waiting", TABS["waiting"], queue and queue.counts.waiting),
+            ("skipped-only", TABS["skipped-only"], queue and queue.counts.skipped_only),
             ("decided", TABS["decided"], decided.count()),
         ],
     }
     if why == "decided":
         context["page"] = page_of(request, decided)
         return render(request, "labels/decided_list.html", context)
-    if why == "waiting":
-        rows = PagedRows(
-            counts.waiting, lambda offset, limit: waiting_pairs(evalset, offset=offset, limit=limit)
-        )
-    else:
-        rows = PagedRows(
-            counts.skipped_only,
-            lambda offset, limit: skipped_only_pairs(evalset, offset=offset, limit=limit),
-        )
-    page = page_of(request, rows)
-    questions = Question.objects.in_bulk([pair.question_id for pair in page])
-    chunks = Chunk.objects.in_bulk([pair.chunk_id for pair in page])
+    listed: list[QueuedPair] = []
+    if queue is not None:
+        listed = queue.waiting if why == "waiting" else queue.skipped_only
+    page = page_of(request, listed)
+    pairs = _still(evalset, list(page), why)
+    questions = evalset.questions.select_related("evalset").in_bulk([pair.question_id for pair in pairs])
+    chunks = evalset.chunks.select_related("evalset").in_bulk([pair.chunk_id for pair in pairs])
     context["page"] = page
+    context["since"] = len(page) - len(pairs)
     context["rows"] = [
         # In the order of the grades: the order in which they came in would tell who gave which.
         (
@@ -70,9 +70,22 @@ def contested_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
             chunks[pair.chunk_id],
             why_it_waits(pair, evalset),
         )
-        for pair in page
+        for pair in pairs
     ]
     return render(request, "labels/contested_list.html", context)
+
+
+def _still(evalset: EvalSet, listed: Sequence[QueuedPair], why: str) -> list[SettledPair]:
+    """How the listed pairs stand at this moment, those left out that do not belong to the list any more."""
+    if not listed:
+        return []
+    questions = {pair.question_id for pair in listed}
+    if why == "waiting":
+        now = waiting_pairs(evalset, questions=questions)
+    else:
+        now = settled_pairs(evalset, questions=questions, why=["skipped-only"])
+    by_key = {(pair.question_id, pair.chunk_id): pair for pair in now}
+    return [by_key[pair.key] for pair in listed if pair.key in by_key]
 
 
 def _decided(evalset: EvalSet) -> QuerySet[Judgment]:
@@ -106,10 +119,11 @@ class SettleForm(forms.Form):
 @access.lead
 def settle_next(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """The first pair that waits, or with `?after=question-chunk` the next one; the list where there is none."""
-    first = waiting_pairs(evalset, after=_after(request, evalset), limit=1) or waiting_pairs(evalset, limit=1)
-    if not first:
+    queue = QUEUE.read(evalset).value
+    first = next_waiting(evalset, queue.waiting, _after(request, evalset)) if queue else None
+    if first is None:
         return redirect("labels:contested", evalset.slug)
-    return redirect("labels:settle", evalset.slug, first[0].question_id, first[0].chunk_id)
+    return redirect("labels:settle", evalset.slug, *first.key)
 
 
 def _after(request: AuthedRequest, evalset: EvalSet) -> tuple[str, str] | None:
@@ -158,7 +172,7 @@ def settle(request: AuthedRequest, evalset: EvalSet, question_pk: int, chunk_pk:
         "text": text,
         "pair": blind_pair(question, chunk, text),
         "because": why_it_waits(settled, evalset) if settled else "",
-        "waiting": queue_counts(evalset).waiting,
+        "queue": QUEUE.read(evalset),
         "next_address": _next_address(evalset, question_pk, chunk_pk),
         "last": mine.exclude(question=question, chunk=chunk).first(),
         "key": uuid.uuid4(),

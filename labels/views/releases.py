@@ -20,16 +20,18 @@ from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.listing import page_of
 from evalsets.models import EvalSet, Member
-from labels.differences import changed_pairs, changes_since, difference_of
+from judging.models import Assessor
+from judging.reckoning import as_of
+from labels.differences import changed_pairs, difference_of
 from labels.exports.formats import FORMATS
 from labels.exports.trec import NAMED_IDS, run_lines
 from labels.forms import PublishForm
 from labels.models import Release
 from labels.paging import PagedRows
+from labels.reports import CHANGES, LABELS_OF_JUDGES, STANDING
 from labels.services.freezing import latest_release
 from labels.services.provenance import UNPOOLED_DEPTH
 from labels.services.publishing import start_publishing
-from labels.settling import labels_of_judges, settled_counts
 from pooling.models import Run
 
 
@@ -86,20 +88,26 @@ def _blind(request: AuthedRequest) -> bool:
 @access.lead
 def release_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """What would be frozen now; a POST starts the job that does it."""
-    by_judges = labels_of_judges(evalset)
-    form = PublishForm(request.POST or None, judges=by_judges.by_judge)
+    judges = list(evalset.assessors.filter(kind=Assessor.Kind.MODEL).order_by("name"))
+    form = PublishForm(request.POST or None, judges=[judge.name for judge in judges])
     if request.method == "POST" and form.is_valid():
         return redirect(start_publishing(evalset=evalset, by=request.user, **form.cleaned_data))
     latest = latest_release(evalset)
+    standing, changes, by_judges = (
+        STANDING.read(evalset),
+        CHANGES.read(evalset),
+        LABELS_OF_JUDGES.read(evalset),
+    )
+    adds = by_judges.value.by_judge if by_judges.value else {}
     context = {
         "evalset": evalset,
+        "as_of": as_of(standing, changes, by_judges),
         "form": form,
-        "judges": list(zip(form["judges"], by_judges.by_judge.values(), strict=True)),
-        "together": by_judges.together,
-        "counts": settled_counts(evalset),
-        "questions": evalset.questions.count(),
+        "judges": [(box, adds.get(judge.name)) for box, judge in zip(form["judges"], judges, strict=True)],
+        "together": by_judges.value and by_judges.value.together,
+        "standing": standing.value,
         "latest": latest,
-        "changes": changes_since(latest, evalset) if latest else None,
+        "changes": changes.value,
         "next_number": latest.number + 1 if latest else 1,
     }
     return render(request, "labels/release_new.html", context)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -10,14 +10,23 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import Chunk, EvalSet
-from labels.coverage import judged_by_rank
-from labels.settling import labels_of_question, unjudged_counts
+from judging.reckoning import as_of
+from labels.coverage import NOTHING, RunCoverage, UnjudgedCount
+from labels.reports import COVERAGE
+from labels.settling import labels_of_question
 from labels.views.questions import Cell, cell_of, current_revisions
-from pooling.models import Ranking
+from pooling.models import Ranking, Run
 from pooling.services.systems import change_family
 
 # The depths at which a run's unjudged rate is shown.
 DEPTHS = (5, 10, 20)
+MISSING_SHOWN = 20
+
+
+def _rates(covered: dict[int, RunCoverage] | None, run: Run) -> list[UnjudgedCount]:
+    """What is unjudged of the run within each of `DEPTHS`."""
+    coverage = (covered or {}).get(run.pk, NOTHING)
+    return [coverage.unjudged(k) for k in DEPTHS]
 
 
 @require_GET
@@ -31,12 +40,19 @@ def system_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     latest = {
         run.system_id: run for run in evalset.runs.filter(system__in=page.object_list).latest_of_each_system()
     }
-    rates = {k: unjudged_counts(latest.values(), k) for k in DEPTHS}
+    covered = COVERAGE.read(evalset)
     rows = []
     for system in page:
         run = latest.get(system.pk)
-        rows.append((system, run, [rates[k][run.pk] for k in DEPTHS] if run else []))
-    context = {"evalset": evalset, "page": page, "rows": rows, "depths": DEPTHS, "q": text}
+        rows.append((system, run, _rates(covered.value, run) if run else []))
+    context = {
+        "evalset": evalset,
+        "page": page,
+        "rows": rows,
+        "depths": DEPTHS,
+        "q": text,
+        "as_of": as_of(covered),
+    }
     return render(request, "labels/system_list.html", context)
 
 
@@ -44,13 +60,13 @@ def system_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @access.reader
 def system_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     system = get_object_or_404(evalset.systems, pk=pk)
-    runs = list(system.runs.all())
-    rates = {k: unjudged_counts(runs, k) for k in DEPTHS}
+    covered = COVERAGE.read(evalset)
     context = {
         "evalset": evalset,
         "system": system,
-        "rows": [(run, [rates[k][run.pk] for k in DEPTHS]) for run in runs],
+        "rows": [(run, _rates(covered.value, run)) for run in system.runs.all()],
         "depths": DEPTHS,
+        "as_of": as_of(covered),
     }
     return render(request, "labels/system_detail.html", context)
 
@@ -75,21 +91,21 @@ def run_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespons
             Q(question__external_id__icontains=text) | Q(question__text__icontains=text)
         )
     page = page_of(request, rankings)
-    ranked = set(run.rankings.values_list("question_id", flat=True))
+    covered = COVERAGE.read(evalset)
+    coverage = (covered.value or {}).get(run.pk)
+    ranked = Ranking.objects.filter(run=run, question=OuterRef("pk"))
     context = {
         "evalset": evalset,
         "run": run,
         "page": page,
         "rows": [(ranking, len(ranking.chunk_ids)) for ranking in page],
         "q": text,
-        "rates": [(k, unjudged_counts([run], k)[run.pk]) for k in DEPTHS],
-        "by_rank": judged_by_rank(run, DEPTHS[-1]),
-        "coverage": {
-            "ranked": len(ranked),
-            "empty": run.rankings.filter(chunk_ids=[]).count(),
-            "missing": evalset.questions.exclude(pk__in=ranked).count(),
-            "missing_shown": evalset.questions.exclude(pk__in=ranked)[:20],
-        },
+        "as_of": as_of(covered),
+        "coverage": coverage,
+        "rates": list(zip(DEPTHS, _rates(covered.value, run), strict=True)),
+        "missing": evalset.questions.exclude(Exists(ranked))[:MISSING_SHOWN]
+        if coverage and coverage.missing
+        else [],
         "config": sorted(run.config.items()),
         "provenance": sorted(run.provenance.items()),
     }

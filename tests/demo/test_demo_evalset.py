@@ -13,8 +13,9 @@ from demo.ground_truth import read_jsonl, read_relevance
 from evalsets.models import EvalSet, User
 from judging.models import Batch, BatchPair, Judgment
 from judging.services.claims import claim_next
+from labels.coverage import coverage_of_runs
 from labels.models import Release, ReleaseQuestion
-from labels.settling import settled_counts, unjudged_rates
+from labels.settling import settled_counts
 from pooling.models import Ranking, Run
 
 TODAY = datetime.date(2026, 3, 2)
@@ -143,7 +144,8 @@ def test_the_release_holds_what_the_judgments_say(demo):
 
 
 def test_the_demo_opens_on_the_problem(demo):
-    rates = {Run.objects.get(pk=pk).name: rate for pk, rate in unjudged_rates(demo.runs.all(), 5).items()}
+    covered = coverage_of_runs(demo)
+    rates = {run.name: covered[run.pk].unjudged(5).rate for run in demo.runs.all()}
     low = {name for name, rate in rates.items() if rate is not None and rate < 0.02}
     high = {name for name, rate in rates.items() if rate is not None and 0.25 < rate < 0.5}
     assert low == {"bm25", "bm25-tuned"}

@@ -16,7 +16,7 @@ from labels.blind_reading import blind_pair
 from labels.exports.tables import cannot_judge_csv
 from labels.services.publishing import publish_release
 from labels.settling import contested_pairs, labels_of_question, settled_counts, settled_pairs
-from labels.waiting import queue_counts, waiting_pairs, why_it_waits
+from labels.waiting import read_queue, waiting_pairs, why_it_waits
 from tests.conftest import add_revision, make_chunks, make_questions
 from tests.labels.builders import judge
 
@@ -125,7 +125,7 @@ def test_a_pair_waits_for_want_of_a_label_or_beyond_the_tolerance(
     [pair] = settled_pairs(evalset)
     assert why_it_waits(pair, evalset) == because
     assert bool(waiting_pairs(evalset)) == bool(because)
-    assert queue_counts(evalset) == (int(bool(because)), int(set(grades) == {None}))
+    assert read_queue(evalset).counts == (int(bool(because)), int(set(grades) == {None}))
 
 
 def test_a_decided_pair_waits_no_more_however_far_apart(evalset, carol) -> None:

@@ -20,7 +20,7 @@ from judging.services.claims import anything_open, claim_next
 from judging.services.pools import measure_pool, pairs_of_question, preview_pool
 from judging.services.remainder import judged_too_seldom, pairs_to_judge, remainder_lines
 from judging.services.reordering import grades_so_far
-from labels.coverage import judged_by_rank
+from labels.coverage import coverage_of_runs
 from labels.differences import changes_since, difference_of
 from labels.rated_pairs import rated_pairs
 from labels.services.duplicates import chunks_in_play
@@ -32,9 +32,8 @@ from labels.settling import (
     labels_of_question,
     settled_counts,
     settled_pairs,
-    unjudged_rates,
 )
-from labels.waiting import queue_counts
+from labels.waiting import read_queue
 from pooling.models import Pool, Run
 from pooling.services.importing import import_chunks, import_questions
 from pooling.services.pools import build_pool
@@ -110,9 +109,8 @@ LEGS = {
     "labels of a chunk": lambda w: labels_of_chunk(w.evalset.chunks.get(external_id="c5")),
     "counts": lambda w: settled_counts(w.evalset),
     "judged chunks": lambda w: [judged_chunks(question) for question in w.evalset.questions.all()],
-    "unjudged rates": lambda w: unjudged_rates([w.run], 10),
-    "judged by rank": lambda w: judged_by_rank(w.run, 10),
-    "contested": lambda w: (contested_pairs(w.evalset), queue_counts(w.evalset)),
+    "unjudged rates": lambda w: coverage_of_runs(w.evalset),
+    "contested": lambda w: (contested_pairs(w.evalset), read_queue(w.evalset)),
     "agreement": lambda w: rated_pairs(w.evalset).ratings.tolist(),
     "batch": lambda w: (batch_figures(w.batch), grade_counts(w.batch)),
     "places of a batch": lambda w: pair_of(w.batch, "q2", "c1").filled_at,

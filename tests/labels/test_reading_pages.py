@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from judging.models import Assessor, Judgment
-from labels.coverage import judged_by_rank
+from labels.coverage import coverage_of_runs
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
 
 
@@ -104,13 +104,13 @@ def test_html_in_a_chunk_is_shown_and_not_run(evalset, victor, client_for):
 def test_judged_by_rank_equals_a_count_by_hand(evalset, world):
     q1, _, run = world
     judge(evalset, q1, "c2", 0)
-    assert [(s.rank, s.returned, s.judged) for s in judged_by_rank(run, 2)] == [(1, 1, 0), (2, 1, 1)]
+    assert coverage_of_runs(evalset)[run.pk].by_rank[:2] == [(1, 1, 0), (2, 1, 1)]
 
 
 def test_run_page_lists_missing_questions(evalset, world, victor, client_for):
     partial = make_run(evalset, "partial", {"q1": ["c1"]})
     coverage = client_for(victor).get(f"/e/handbook/runs/{partial.pk}/").context["coverage"]
-    assert (coverage["ranked"], coverage["empty"], coverage["missing"]) == (1, 0, 1)
+    assert (coverage.ranked, coverage.empty, coverage.missing) == (1, 0, 1)
 
 
 def test_ranking_page_shows_scores_and_grades(evalset, world, victor, client_for):

@@ -8,9 +8,9 @@ import statistics
 import pytest
 
 from judging.models import ClassMember, Judgment
+from labels.coverage import coverage_of_runs
 from labels.services.finding import find_judges
 from labels.settling import (
-    UnjudgedCount,
     contested_pairs,
     judged_chunks,
     labels_of_judges,
@@ -18,8 +18,6 @@ from labels.settling import (
     settled_counts,
     settled_pairs,
     skipped_only_pairs,
-    unjudged_counts,
-    unjudged_rates,
 )
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
 from tests.labels.builders import judge, make_class
@@ -275,10 +273,15 @@ def test_unjudged_rates_of_runs(evalset):
     judge(q1, chunks["c2"], None)
     judge(q2, chunks["c2"], 1)
 
-    assert unjudged_counts([old, new, empty], 2) == {
-        old.pk: UnjudgedCount(2, 1),
-        new.pk: UnjudgedCount(3, 1),
-        empty.pk: UnjudgedCount(0, 0),
+    covered = coverage_of_runs(evalset)
+    assert {run: found.unjudged(2) for run, found in covered.items()} == {
+        old.pk: (2, 1),
+        new.pk: (3, 1),
+        empty.pk: (0, 0),
     }
-    assert unjudged_rates([old, new, empty], 2) == {old.pk: 0.5, new.pk: pytest.approx(1 / 3), empty.pk: None}
-    assert unjudged_rates([], 2) == {}
+    assert [covered[run.pk].unjudged(2).rate for run in (old, new, empty)] == [
+        0.5,
+        pytest.approx(1 / 3),
+        None,
+    ]
+    assert [covered[run.pk][:3] for run in (old, new, empty)] == [(2, 1, 0), (2, 0, 0), (1, 1, 1)]

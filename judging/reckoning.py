@@ -1,0 +1,112 @@
+"""Figures that cannot be had without reading a whole eval set, or all of one large thing in it.
+
+Where that is little, a page has them worked out as it opens. Where it is much, a job works them out when somebody
+asks for it, and pages show what it found, say as of when, and whether anything has changed since. Kept figures are a
+cache: losing them loses nothing but the job's time.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.core.cache import caches
+from django.db import connection
+from django.utils import timezone
+
+from evalsets.models import EvalSet
+
+T = TypeVar("T")
+
+# Beyond so many judgments, or questions, an eval set's figures are left to a job.
+JUDGMENTS_AT_ONCE, QUESTIONS_AT_ONCE = 20_000, 2_000
+
+
+@dataclass(frozen=True)
+class Reckoned(Generic[T]):
+    """Figures for a page. `value` is None where they have to be asked for; `at` is None where they are of this moment.
+
+    `changed`: judgments, verdicts or acts of a lead have come in since.
+    """
+
+    name: str
+    value: T | None
+    at: datetime.datetime | None = None
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[T]):
+    value: T
+    at: datetime.datetime
+    state: str
+
+
+def is_large(evalset: EvalSet, key: int = 0) -> bool:
+    """Whether reading all its judgments, or all its questions' rankings, takes longer than a page may."""
+    judgments = evalset.judgments.order_by()[JUDGMENTS_AT_ONCE : JUDGMENTS_AT_ONCE + 1]
+    questions = evalset.questions.order_by()[QUESTIONS_AT_ONCE : QUESTIONS_AT_ONCE + 1]
+    return judgments.exists() or questions.exists()
+
+
+@dataclass(frozen=True)
+class Report(Generic[T]):
+    """Some figures: `work` finds those of an eval set, or of the thing in it that has this key."""
+
+    name: str
+    work: Callable[[EvalSet, int], T]
+    is_large: Callable[[EvalSet, int], bool] = is_large
+
+    def read(self, evalset: EvalSet, key: int = 0) -> Reckoned[T]:
+        """The figures for a page."""
+        name = f"{self.name}:{key}" if key else self.name
+        if not self.is_large(evalset, key):
+            return Reckoned(name, self.work(evalset, key))
+        kept: _Kept[T] | None = caches["figures"].get(f"{evalset.pk}:{name}")
+        if kept is None:
+            return Reckoned(name, None)
+        return Reckoned(name, kept.value, kept.at, changed=kept.state != state_of(evalset))
+
+    def reckon(self, evalset: EvalSet, key: int = 0) -> None:
+        """Work the figures out and keep them for the pages."""
+        state, at = state_of(evalset), timezone.now()
+        name = f"{self.name}:{key}" if key else self.name
+        caches["figures"].set(f"{evalset.pk}:{name}", _Kept(self.work(evalset, key), at, state))
+
+
+# Several IDs of each, since an ID is given out before its row can be seen: a row that is committed late, behind later
+# ones, shows among them. What a lead does to an eval set leaves an event.
+_STATE = """
+SELECT md5(concat(
+    ARRAY(SELECT id FROM judging_judgment WHERE evalset_id = %(evalset)s ORDER BY id DESC LIMIT 200),
+    ARRAY(SELECT id FROM judging_pairverdict WHERE evalset_id = %(evalset)s ORDER BY id DESC LIMIT 50),
+    ARRAY(SELECT id FROM evalsets_event WHERE evalset_id = %(evalset)s ORDER BY at DESC, id DESC LIMIT 50)
+))"""
+
+
+def state_of(evalset: EvalSet) -> str:
+    """A word that is another one after every judgment, verdict, import and change of settings. Reads a few rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATE, {"evalset": evalset.pk})
+        return str(cursor.fetchone()[0])
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """What a page says of the kept figures on it: of which `reports`, as of when (None: some were never worked out)."""
+
+    reports: list[str]
+    at: datetime.datetime | None
+    changed: bool
+
+
+def as_of(*figures: Reckoned[Any]) -> AsOf | None:
+    """What a page that shows these figures must say of them; None where all are of this moment."""
+    kept = [item for item in figures if item.at is not None or item.value is None]
+    if not kept:
+        return None
+    times = [item.at for item in kept if item.at is not None]
+    at = min(times) if len(times) == len(kept) else None
+    return AsOf([item.name for item in kept], at, changed=any(item.changed for item in kept))

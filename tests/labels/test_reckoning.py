@@ -1,0 +1,203 @@
+"""Figures of large eval sets: asked for by a person, worked out by a job, shown with the time they are as of."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from evalsets.errors import BadInput
+from evalsets.models import Job
+from evalsets.services.evalsets import change_settings
+from judging import reckoning
+from judging.reckoning import as_of, state_of
+from judging.services.adjudication import adjudicate
+from labels.reports import COVERAGE, QUEUE, REPORTS, STANDING
+from labels.services.reckoning import reckon, start_reckoning
+from labels.tasks import reckon_job
+from tests.conftest import make_chunks, make_questions, make_run
+from tests.labels.builders import judge
+
+
+@pytest.fixture
+def large(evalset, monkeypatch):
+    """The eval set, as if it were a large one: two questions, two chunks, one pair that waits."""
+    monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", 1)
+    questions, chunks = make_questions(evalset, "q1", "q2"), make_chunks(evalset, "c1", "c2")
+    make_run(evalset, "run", {"q1": ["c1", "c2"], "q2": ["c1", "c2"]})
+    judge(questions[0], chunks[0], 0, by="file:a")
+    judge(questions[0], chunks[0], 3, by="file:b")
+    judge(questions[1], chunks[1], None, by="file:a")
+    return evalset
+
+
+def read_all(evalset):
+    return {name: report.read(evalset).value for name, report in REPORTS.items()}
+
+
+@pytest.mark.parametrize("limit", ["JUDGMENTS_AT_ONCE", "QUESTIONS_AT_ONCE"])
+def test_only_a_large_eval_set_leaves_its_figures_to_a_job(large, monkeypatch, limit) -> None:
+    monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", 3)
+    assert as_of(STANDING.read(large)) is None
+    monkeypatch.setattr(reckoning, limit, 1)
+    assert STANDING.read(large).value is None
+
+
+def test_kept_figures_are_those_of_a_small_eval_set(large, monkeypatch) -> None:
+    reckon(evalset=large, reports=list(REPORTS))
+    kept = read_all(large)
+    monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", 100)
+    assert kept == read_all(large)
+    assert None not in kept.values()
+
+
+def test_the_other_eval_sets_figures_are_not_its_own(large, other_evalset, monkeypatch) -> None:
+    monkeypatch.setattr(reckoning, "QUESTIONS_AT_ONCE", 0)
+    make_questions(other_evalset, "q1")
+    reckon(evalset=large, reports=["standing"])
+    assert STANDING.read(other_evalset).value is None
+
+
+def judged_again(evalset, carol):
+    judge(evalset.questions.get(external_id="q2"), evalset.chunks.get(external_id="c1"), 1)
+
+
+def decided(evalset, carol):
+    question, chunk = evalset.questions.get(external_id="q1"), evalset.chunks.get(external_id="c1")
+    adjudicate(evalset=evalset, question=question, chunk=chunk, grade=1, by=carol, key=uuid.uuid4())
+
+
+def settled_otherwise(evalset, carol):
+    evalset.settle_policy = "latest"
+    change_settings(evalset=evalset, by=carol, changed=["settle_policy"])
+
+
+@pytest.mark.parametrize("act", [judged_again, decided, settled_otherwise])
+def test_figures_say_that_something_has_changed_since(large, carol, act) -> None:
+    reckon(evalset=large, reports=["standing", "coverage"])
+    before = STANDING.read(large)
+    assert not before.changed
+    act(large, carol)
+    after = STANDING.read(large)
+    assert (after.changed, after.value, after.at) == (True, before.value, before.at)
+    reckon(evalset=large, reports=["standing"])
+    assert not STANDING.read(large).changed
+    both = as_of(STANDING.read(large), COVERAGE.read(large))
+    assert (both.reports, both.changed) == (["standing", "coverage"], True)
+    assert both.at == COVERAGE.read(large).at, "as of the older one"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_judgment_that_is_committed_late_changes_the_state(large) -> None:
+    """Its ID was given out before that of one that could be seen earlier."""
+    [question], chunks = make_questions(large, "q3"), make_chunks(large, "c3", "c4")
+    given_out, committed = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        with transaction.atomic():
+            judge(question, chunks[0], 1, by="file:late")
+            given_out.set()
+            assert committed.wait(20)
+        connection.close()
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    assert given_out.wait(20)
+    judge(question, chunks[1], 1)
+    before = state_of(large)
+    committed.set()
+    thread.join()
+    assert state_of(large) != before
+
+
+def test_reading_the_state_reads_few_rows(large) -> None:
+    """However many judgments there are: they are found from the latest one backwards, by an index."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute(f"EXPLAIN {reckoning._STATE}", {"evalset": large.pk})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Only Scan Backward using judgment_latest_of_evalset" in plan
+
+
+# The job, and the pages.
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_works_the_figures_out_and_leads_back(large, carol) -> None:
+    job = start_reckoning(evalset=large, reports=["standing"], back="/e/handbook/", by=carol)
+    again = start_reckoning(evalset=large, reports=["standing"], back="/e/handbook/", by=carol)
+    assert again == job, "one that waits already is not started twice"
+    reckon_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.result_url) == (Job.State.DONE, "/e/handbook/")
+    assert STANDING.read(large).value.pairs.contested == 1
+    assert start_reckoning(evalset=large, reports=["standing"], back="/e/handbook/", by=carol) != job
+
+
+@pytest.mark.parametrize("report", ["nothing", "standing:x", "pool:"])
+def test_figures_that_there_are_not_are_refused(large, carol, report) -> None:
+    with pytest.raises(BadInput, match="no figures called"):
+        start_reckoning(evalset=large, reports=["standing", report], back="/", by=carol)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_button_starts_the_job(large, carol, client_for) -> None:
+    client = client_for(carol)
+    page = client.get("/e/handbook/").content.decode()
+    assert "a worker has to work the figures out" in page
+    assert 'name="report" value="standing"' in page
+    assert "Judged pairs" not in page, "no number is shown that is not known"
+    fields = {"report": ["standing", "coverage"], "back": "/e/handbook/"}
+    client.post("/e/handbook/figures/", fields)
+    reckon_job(Job.objects.get().pk)
+    page = client.get("/e/handbook/")
+    assert "nothing has changed since" in page.content.decode()
+    assert page.context["overview"].standing.pairs.contested == 1
+    judge(large.questions.get(external_id="q2"), large.chunks.get(external_id="c1"), 1)
+    assert "something has changed since" in client.get("/e/handbook/").content.decode()
+
+
+@pytest.mark.parametrize("back", ["https://elsewhere.example/", "//elsewhere.example/", "", "/" * 400])
+def test_the_button_leads_nowhere_else(large, carol, client_for, back) -> None:
+    client_for(carol).post("/e/handbook/figures/", {"report": "standing", "back": back})
+    assert Job.objects.get().parameters["back"] == "/e/handbook/"
+
+
+PAGES = [
+    "/e/handbook/",
+    "/e/handbook/systems/",
+    "/e/handbook/contested/",
+    "/e/handbook/contested/?why=skipped-only",
+    "/e/handbook/releases/new/",
+]
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_a_page_of_a_large_eval_set_says_so_and_settles_no_whole_eval_set(
+    large, carol, victor, client_for, address
+) -> None:
+    for user in (carol, victor):
+        if user == victor and "new" in address:
+            continue
+        with CaptureQueriesContext(connection) as statements:
+            html = client_for(user).get(address).content.decode()
+        assert "work the figures out" in html
+        assert ("Work them out</button>" in html) == (user == carol)
+        assert not [one for one in statements if "labelled AS (" in one["sql"]]
+
+
+def test_a_listed_pair_that_was_decided_since_is_left_out(large, carol, client_for) -> None:
+    client = client_for(carol)
+    reckon(evalset=large, reports=["queue"])
+    assert len(client.get("/e/handbook/contested/").context["rows"]) == 1
+    assert client.get("/e/handbook/contested/next/").status_code == 302
+    decided(large, carol)
+    assert QUEUE.read(large).value.counts.waiting == 1, "as of the time that the page says"
+    page = client.get("/e/handbook/contested/")
+    assert page.context["rows"] == []
+    assert "1 of the pairs listed here does not belong here any more" in page.content.decode()
+    assert client.get("/e/handbook/contested/next/")["Location"] == "/e/handbook/contested/"
