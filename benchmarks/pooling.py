@@ -1,13 +1,16 @@
 """Preview and build of a depth-100 pool of 100 runs x 200 questions, against polars and a bare COPY.
 
     .venv/bin/python benchmarks/pooling.py [--runs 100] [--questions 200] [--depth 1000] [--k 100] [--judged 100000]
-                                           [--rounds 5] [--large] [--json]
+                                           [--rounds 5] [--large] [--trectools VENV] [--json]
 
 - The preview counts the union, what is judged, queued and left, all per question and per run, and the overlap of all
   runs. Its reference is polars doing only the union and the anti-join with the judged pairs, from Parquet files that
   hold the same entries: once all that is stored, once cut at k already. The bar, a ratio of 5, is on the latter.
 - The build's reference is that, and a COPY of the resulting pairs with their provenance, one row each, into a bare
   table. The bar is a ratio of 3.
+- `--trectools` names a virtual environment with trectools in it (python -m venv VENV; VENV/bin/pip install trectools).
+  It makes the pool of some runs (10, or `--trectools-runs`; each takes it seconds) from run objects already loaded,
+  and subtracts the judged pairs. Ours builds the pool of the same runs, to the committed rows. The ratio has to be 20.
 - `--large` adds a preview of 10 runs x 7,000 questions x depth 1,000, for its time and the peak of memory.
 
 All are measured in turns in the same run. A database of its own is made and dropped.
@@ -38,6 +41,7 @@ import numpy as np
 import polars as pl
 from django.db import connection, transaction
 
+from benchmarks.trectools_reference import trectools
 from evalsets.models import EvalSet, Question
 from judging.models import Assessor
 from judging.services.pools import preview_pool
@@ -46,7 +50,7 @@ from pooling.pgcopy import ArrayColumn, bigint_field, binary_copy, write_rows
 from pooling.services.pools import build_specified_pool
 from pooling.specifying import specify_pool
 
-PREVIEW_BAR, BUILD_BAR = 5.0, 3.0
+PREVIEW_BAR, BUILD_BAR, TRECTOOLS_BAR = 5.0, 3.0, 20.0
 CANDIDATES = 8000  # chunks that any run may find for a question
 
 
@@ -61,6 +65,8 @@ def main() -> None:
     parser.add_argument("--judged", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--trectools", type=Path, metavar="VENV")
+    parser.add_argument("--trectools-runs", type=int, default=10)
     parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     options = parser.parse_args()
     name = connection.settings_dict["NAME"]
@@ -75,20 +81,30 @@ def main() -> None:
     if options.json:
         print(json.dumps(result))
         return
-    print(
+    print(in_words(result))
+
+
+def in_words(result: dict[str, float]) -> str:
+    lines = [
         f"{result['stored']:,} entries stored, {result['pooled']:,} pooled, union {result['union']:,}, "
-        f"left {result['left']:,}\n"
+        f"left {result['left']:,}",
         f"preview {result['preview']:.3f} s; polars {result['polars']:.3f} s from entries cut at k, "
-        f"{result['polars_stored']:.3f} s from all: ratio {result['preview'] / result['polars']:.1f} "
-        f"(bar {PREVIEW_BAR:g})\n"
+        f"{result['polars_stored']:.3f} s from all: ratio {result['preview_ratio']:.1f} (bar {PREVIEW_BAR:g})",
         f"build {result['build']:.3f} s; polars and COPY {result['polars'] + result['copy']:.3f} s: "
-        f"ratio {result['build'] / (result['polars'] + result['copy']):.1f} (bar {BUILD_BAR:g})"
-    )
-    if options.large:
-        print(
+        f"ratio {result['build_ratio']:.1f} (bar {BUILD_BAR:g})",
+    ]
+    if "trectools" in result:
+        lines.append(
+            f"{result['trectools_runs']} of the runs, left {result['trectools_left']:,}: build "
+            f"{result['build_for_trectools']:.3f} s; trectools {result['trectools']:.1f} s: "
+            f"{result['trectools_ratio']:.0f} times as fast (bar {TRECTOOLS_BAR:g})"
+        )
+    if "large_preview" in result:
+        lines.append(
             f"10 runs x 7,000 questions x depth 1,000: preview {result['large_preview']:.1f} s, "
             f"union {result['large_union']:,}, peak memory {result['peak_megabytes']} MB"
         )
+    return "\n".join(lines)
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
@@ -118,11 +134,43 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
     rows = provenance_rows()
     times["copy"] = [timed(lambda: copy_rows(rows))[0] for _ in range(options.rounds)]
     result: dict[str, float] = {name: statistics.median(values) for name, values in times.items()}
+    if options.trectools:
+        result |= against_trectools(options, folder, evalset, runs[: options.trectools_runs])
     return result | {
+        "preview_ratio": result["preview"] / result["polars"],
+        "build_ratio": result["build"] / (result["polars"] + result["copy"]),
         "stored": options.runs * options.questions * options.depth,
         "pooled": sum(counts.returned for counts in numbers.runs),
         "union": numbers.totals.union,
         "left": left,
+    }
+
+
+def against_trectools(
+    options: argparse.Namespace, folder: Path, evalset: EvalSet, runs: list[Run]
+) -> dict[str, float]:
+    """Both pool the first `runs`, in turns."""
+    entries = pl.scan_parquet(folder / "stored.parquet").filter(pl.col("run") < len(runs))
+    np.save(folder / "runs.npy", entries.select("run", "question", "rank", "chunk").collect().to_numpy())
+    np.save(folder / "judged.npy", pl.read_parquet(folder / "judged.parquet").to_numpy())
+    chosen = [(run, options.k) for run in runs]
+    left = preview_pool(specify_pool(evalset=evalset, runs=chosen)).totals.remainder
+    times = []
+    for turn in range(options.rounds):
+        specification = specify_pool(evalset=evalset, runs=chosen, seed=turn)
+        seconds, _ = timed(
+            lambda: build_specified_pool(specification=specification, name=f"few {turn}", by=None)  # noqa: B023
+        )
+        times.append(seconds)
+    theirs = trectools(options.trectools, folder, options.k)
+    assert theirs["left"] == left, "trectools and we disagree"
+    ours = statistics.median(times)
+    return {
+        "trectools_runs": len(runs),
+        "trectools_left": left,
+        "trectools": theirs["seconds"],
+        "build_for_trectools": ours,
+        "trectools_ratio": theirs["seconds"] / ours,
     }
 
 
