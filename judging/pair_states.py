@@ -30,19 +30,21 @@ from pooling.strategies import Flags, Keys, is_among, pair_keys, split_keys
 _GRADED, _CANNOT_JUDGE, _QUEUED = range(3)
 
 # A chunk and who judged it in one number, so that one array a question carries both. Most chunks have one revision
-# only: the few others are looked up, rather than each judged chunk.
+# only: the few others are looked up, rather than each judged chunk. Which judgments are of the current text is asked in
+# the aggregate: as a condition of the join, the planner takes it for one in 200 and then looks up each one's successor
+# by itself instead of merging (docs/judging.md has the plan).
 _STATES = f"""
     WITH revised AS MATERIALIZED (
         SELECT id, revision FROM evalsets_chunk WHERE evalset_id = %(evalset)s AND revision > 1
     )
     SELECT CASE judgment.kind WHEN 'grade' THEN {_GRADED} ELSE {_CANNOT_JUDGE} END, judgment.question_id,
         array_agg((judgment.chunk_id::bigint << 32) + judgment.assessor_id)
+            FILTER (WHERE judgment.revision = coalesce(revised.revision, 1))
     FROM judging_judgment AS judgment
     JOIN judging_assessor AS assessor ON assessor.id = judgment.assessor_id
     LEFT JOIN revised ON revised.id = judgment.chunk_id
     WHERE judgment.evalset_id = %(evalset)s AND judgment.question_id = ANY(%(questions)s)
         AND judgment.kind <> 'skip' AND assessor.kind <> 'model'
-        AND judgment.revision = coalesce(revised.revision, 1)
         AND NOT EXISTS (SELECT FROM judging_judgment AS later WHERE later.replaces_id = judgment.id)
     GROUP BY 1, 2
     UNION ALL
