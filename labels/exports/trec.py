@@ -33,12 +33,25 @@ def refuse_spaces(ids: list[str]) -> None:
         )
 
 
+def refuse_lost_lines(questions: list[str]) -> None:
+    """Raise BadInput, naming them, if question IDs begin with what readers take for no part of a line."""
+    lost = [item for item in questions if item.startswith(("#", "\ufeff"))]
+    if lost:
+        raise BadInput(
+            f"{len(lost)} of the question IDs begin with # or a byte order mark; readers of TREC files take the one "
+            f"for a comment and leave out the other: {', '.join(map(repr, lost[:NAMED_IDS]))}. "
+            "Take label JSON, CSV or Parquet, which carry any ID.",
+            report={"ids_that_begin_a_comment": lost},
+        )
+
+
 def qrels(release: Release) -> Iterator[bytes]:
     """`question 0 chunk grade`, one label a line, by the bytes of question ID, then chunk ID; grade 0 included.
 
     `model` stands for the 0 where the label is an outside judge's.
     """
     refuse_spaces(release.spaced_ids)
+    refuse_lost_lines([row.external_id for row in question_rows(release, "external_id")])
     return in_blocks(_qrels_of_questions(release))
 
 
@@ -63,6 +76,7 @@ def propagated_qrels(release: Release) -> Iterator[bytes]:
     to any that people gave to a member.
     """
     refuse_spaces(release.spaced_ids)
+    refuse_lost_lines([row.external_id for row in question_rows(release, "external_id")])
     return in_blocks(_propagated(release))
 
 
@@ -88,11 +102,12 @@ def run_lines(run: Run) -> Iterator[bytes]:
 
     The scores fall strictly, from the length of the ranking to 1: they are made from the stored ranks, so that tools
     which break ties differently all see one order. The tag is the run's name, white space in it written as `_`.
-    Raises BadInput where an ID has white space.
+    Raises BadInput where an ID has white space, or a question's begins with #.
     """
     names = _chunk_names(run)
     questions = run.rankings.values_list("question__external_id", flat=True)
     refuse_spaces(sorted(item for item in (*questions, *names.values()) if has_space(item)))
+    refuse_lost_lines(sorted(questions))
     return in_blocks(_run_rankings(run, names))
 
 
