@@ -14,8 +14,8 @@ setup:  ## make .venv with everything in requirements.lock (PYTHON=… names ano
 demo: setup  ## run the whole product here, with a demo eval set in it (ARGS="--port 8080")
 	@exec $(PY) manage.py demo $(ARGS)
 
-test: setup  ## run all tests (ARGS="tests/pooling -k depth" runs some)
-	@exec $(PY) -m pytest $(ARGS)
+test: setup  ## run all tests on all processors (ARGS="tests/pooling -k depth" runs some on one)
+	@exec $(PY) -m pytest $(or $(ARGS),--numprocesses=logical --maxprocesses=4 --dist=worksteal)
 
 check: setup  ## run the linters, the types, the layers, and look for missing migrations
 	@exec bash scripts/check.sh

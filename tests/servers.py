@@ -25,6 +25,9 @@ from django.conf import settings as django_settings
 from django.core.management import call_command
 from django.db import connection
 
+# Which of several pytest processes this is (`pytest -n 2`), from 0. The test database gets a name for each from
+# pytest-django; what else they must not share is told apart by this number.
+PROCESS_NUMBER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 # Not the demo's: a demo in the same home has a worker that must not take the tests' jobs.
 BROKER_DATABASE = 9
 START_SECONDS = 60
@@ -34,13 +37,15 @@ START_SECONDS = 60
 def broker() -> str:
     """The address of a real broker, which the Celery application of the tests uses."""
     if os.environ.get("REDIS_URL"):
-        address = os.environ["REDIS_URL"]
+        url = urllib.parse.urlsplit(os.environ["REDIS_URL"])
+        database = int(url.path.strip("/") or 0)
     else:
         from config import embedded
 
         valkey = embedded.server(embedded.Valkey, django_settings.FAIRPOOL_HOME)
         valkey.ensure()
-        address = urllib.parse.urlsplit(valkey.url())._replace(path=f"/{BROKER_DATABASE}").geturl()
+        url, database = urllib.parse.urlsplit(valkey.url()), BROKER_DATABASE
+    address = url._replace(path=f"/{database + PROCESS_NUMBER}").geturl()
     django_settings.REDIS_URL = django_settings.CELERY_BROKER_URL = address
     current_app.conf.broker_url = address
     with current_app.connection_for_write() as link:
@@ -191,7 +196,7 @@ def running_web(
     """gunicorn with as many processes as `workers`; what it says goes to `name`.log in the folder."""
     from config.embedded.home import free_port
 
-    port = free_port(18000)
+    port = free_port(18000 + 100 * PROCESS_NUMBER)  # two that look at once must not find the same one
     url = f"http://127.0.0.1:{port}"
 
     def ready() -> bool:

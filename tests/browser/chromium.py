@@ -9,7 +9,14 @@ import sys
 
 from playwright.sync_api import Browser, Error, Playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The shell first: the same engine without a browser's windows, in which a page opens several times as fast.
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 
 
 def launch(playwright: Playwright) -> Browser:
@@ -37,9 +44,12 @@ def _installed_from_debian() -> str | None:
         return None
     print("Installing Debian's chromium for the browser tests …", file=sys.stderr)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "chromium"]):
+    install = ["install", "-y", "-qq", "--no-install-recommends"]
+    for arguments in (["update", "-qq"], [*install, "chromium-headless-shell"], [*install, "chromium"]):
         subprocess.run(["apt-get", *arguments], env=environment, stdin=subprocess.DEVNULL, check=False)
-    return _found()
+        if program := _found():
+            return program
+    return None
 
 
 def _install_playwrights_own() -> None:

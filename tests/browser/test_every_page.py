@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,6 +13,7 @@ from playwright.sync_api import Page
 from config.demo_evalset import make_demo
 from evalsets.models import EvalSet, User
 from evalsets.services.jobs import start_job
+from tests.browser.conftest import COLOURS
 
 # Addresses that answer with a file, not with a page.
 FILES = {
@@ -22,6 +25,7 @@ FILES = {
 }
 # How many addresses of one name are looked at: the second often shows another state.
 OF_EACH_NAME = 2
+PHONE, DESKTOP = {"width": 320, "height": 800}, {"width": 1280, "height": 800}
 
 
 @pytest.fixture
@@ -44,23 +48,21 @@ def name_of(address: str) -> str | None:
         return None
 
 
-def walk(page: Page, *starts: str) -> dict[str, list[str]]:
-    """Addresses by name that can be reached from `starts` by links, each of them opened."""
-    seen: dict[str, list[str]] = {}
+def walk(page: Page, *starts: str) -> Iterator[tuple[str, str]]:
+    """Opens each address that links lead to from `starts`, few of a name; gives name and address of the one open."""
+    seen: dict[str, set[str]] = defaultdict(set)
     waiting = list(starts)
     while waiting:
         address = waiting.pop(0)
         name = name_of(address)
-        if name is None or name in FILES or len(seen.get(name, [])) >= OF_EACH_NAME:
+        if name is None or name in FILES or len(seen[name]) >= OF_EACH_NAME or address in seen[name]:
             continue
-        if address in seen.setdefault(name, []):
-            continue
-        seen[name].append(address)
+        seen[name].add(address)
         response = page.goto(address)
         assert response is not None
         assert response.status == 200, f"{address} answers {response.status}"
         waiting += [link for link in links(page) if link.startswith(page.evaluate("location.origin"))]
-    return seen
+        yield name, address
 
 
 @pytest.mark.parametrize(
@@ -95,18 +97,20 @@ def walk(page: Page, *starts: str) -> dict[str, list[str]]:
 )
 def test_every_page(username, expected, demo, new_page, axe) -> None:
     user = User.objects.get(username=username)
-    light = new_page(user, scheme="light", width=1280)
-    pages = walk(light, reverse("my-work"), demo.get_absolute_url())
-    assert expected <= pages.keys()
-    dark, phone = new_page(user, scheme="dark", width=1280), new_page(user, width=320)
+    page = new_page(user)
+    seen: set[str] = set()
     too_wide = []
-    for first, *others in pages.values():
-        for address in (first, *others):
-            light.goto(address)
-            axe(light)
-        dark.goto(first)
-        axe(dark)
-        phone.goto(first)
-        if phone.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            too_wide.append(first)
+    page.set_viewport_size(PHONE)
+    for name, address in walk(page, reverse("my-work"), demo.get_absolute_url()):
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            too_wide.append(address)
+        page.set_viewport_size(DESKTOP)
+        axe(page)
+        if name not in seen:
+            page.emulate_media(color_scheme="dark")
+            axe(page, only=COLOURS)
+            page.emulate_media(color_scheme="light")
+        page.set_viewport_size(PHONE)
+        seen.add(name)
     assert too_wide == [], "these scroll sideways on a phone"
+    assert expected <= seen

@@ -19,6 +19,17 @@ from config.embedded.home import Home
 CHECKOUT = settings.BASE_DIR
 
 
+HOLD = """
+import sys
+from pathlib import Path
+from config import embedded
+server = embedded.server(getattr(embedded, sys.argv[2]), Path(sys.argv[1]))
+server.ensure()
+print(server.port, flush=True)
+sys.stdin.read()
+"""
+
+
 class Homestead:
     """A FAIRPOOL_HOME of its own for tests that start, kill and break what runs in it."""
 
@@ -72,6 +83,23 @@ class Homestead:
         pids = self.pids(*words)
         os.kill(min(pids), signal.SIGKILL)
         return pids
+
+
+@contextlib.contextmanager
+def holder(homestead: Homestead, kind: str = "Postgres") -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A process that uses the server until the block ends; gives the process and the server's port."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(homestead.path), kind],
+        cwd=CHECKOUT,
+        env=homestead.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        assert line, "the server did not start"
+        yield process, int(line)
 
 
 def wait_until(true: Callable[[], object], seconds: float = 30) -> None:

@@ -6,10 +6,6 @@ import os
 import shutil
 import socket
 import stat
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -17,34 +13,7 @@ import pytest
 
 from config.embedded import EmbeddedError, Postgres, Valkey, folder_outside
 from config.embedded.home import Home, free_port
-from tests.config.conftest import CHECKOUT, Homestead, wait_until
-
-HOLD = """
-import sys
-from pathlib import Path
-from config import embedded
-server = embedded.server(getattr(embedded, sys.argv[2]), Path(sys.argv[1]))
-server.ensure()
-print(server.port, flush=True)
-sys.stdin.read()
-"""
-
-
-@contextmanager
-def holder(homestead: Homestead, kind: str = "Postgres") -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A process that uses the server until the block ends; gives the process and the server's port."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(homestead.path), kind],
-        cwd=CHECKOUT,
-        env=homestead.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        line = process.stdout.readline()
-        assert line, "the server did not start"
-        yield process, int(line)
+from tests.config.conftest import Homestead, holder, wait_until
 
 
 def connect(homestead: Homestead) -> psycopg.Connection:
@@ -238,15 +207,13 @@ def test_free_port_steps_around_what_is_taken():
 
 
 def test_clean_data_asks_and_deletes_only_what_is_ours(second_home):
-    assert second_home.manage("showmigrations").returncode == 0
-    mine = second_home.path / "thesis.txt"
-    mine.write_text("not Fairpool's")
-    wait_until(lambda: gone(second_home))
-    assert "Nothing was deleted" in second_home.manage("clean_data").stderr
-    assert (second_home.path / "postgres.password").exists()
     with holder(second_home):
         assert "running" in second_home.manage("clean_data", "--yes").stderr
     wait_until(lambda: gone(second_home))
+    mine = second_home.path / "thesis.txt"
+    mine.write_text("not Fairpool's")
+    assert "Nothing was deleted" in second_home.manage("clean_data").stderr
+    assert (second_home.path / "postgres.password").exists()
     assert second_home.manage("clean_data", "--yes").returncode == 0
     assert not folder_outside(second_home.home).exists()
     assert not (second_home.path / "postgres").exists()

@@ -13,6 +13,10 @@ from pooling.formats import ChunkFile, Limits, Source, Unreadable, read_question
 RUN = b"q1 Q0 c1 1 2.0 s\nq1 Q0 c2 2 1.0 s\n"
 
 
+def gzipped(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)  # the same bytes always: they are in the names of tests
+
+
 def zipped(entries: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
@@ -35,8 +39,8 @@ def write(tmp_path: Path):
     ("packing", "content"),
     [
         ("plain", RUN),
-        ("gzip", gzip.compress(RUN)),
-        ("gzip", gzip.compress(RUN[:17]) + gzip.compress(RUN[17:])),
+        ("gzip", gzipped(RUN)),
+        ("gzip", gzipped(RUN[:17]) + gzipped(RUN[17:])),
         ("zstd", pa.compress(RUN, "zstd", asbytes=True)),
         ("zip", zipped({"runs/bm25.txt": RUN})),
         ("plain", b"\xef\xbb\xbf" + RUN),
@@ -52,7 +56,7 @@ def test_packing_is_told_by_content(write, packing, content):
 
 
 def test_digest_is_that_of_the_content_whatever_the_packing(write):
-    assert read_run(write(RUN)).digest == read_run(write(gzip.compress(RUN))).digest
+    assert read_run(write(RUN)).digest == read_run(write(gzipped(RUN))).digest
     assert read_run(write(RUN)).digest != read_run(write(RUN + b"\n")).digest
 
 
@@ -96,7 +100,7 @@ def test_archive_with_too_many_entries(write):
 @pytest.mark.parametrize(
     "content",
     [
-        gzip.compress(b"0" * 1_000_000),
+        gzipped(b"0" * 1_000_000),
         pa.compress(b"0" * 1_000_000, "zstd", asbytes=True),
         zipped({"run.txt": b"0" * 1_000_000}),
         b"q1 Q0 c1 1 2.0 s\n" * 60_000,
@@ -110,8 +114,8 @@ def test_unpacked_size_is_limited(write, content):
 @pytest.mark.parametrize(
     "content",
     [
-        gzip.compress(RUN)[:-9],
-        gzip.compress(RUN)[:12],
+        gzipped(RUN)[:-9],
+        gzipped(RUN)[:12],
         b"\x1f\x8b nonsense",
         pa.compress(RUN * 1000, "zstd", asbytes=True)[:-3],
         b"\x28\xb5\x2f\xfd nonsense",
@@ -119,7 +123,7 @@ def test_unpacked_size_is_limited(write, content):
         b"PK\x03\x04 nonsense",
         zipped({"ä.txt": RUN}).replace("ä".encode(), b"\xa4\xc3"),  # its name is marked as UTF-8
         zipped({"a.txt": RUN * 9}, zipfile.ZIP_LZMA).replace(b"\x09\x04\x05\x00", b"\x09\x04\x05\x00\xff"),
-        gzip.compress(gzip.compress(RUN)),
+        gzipped(gzipped(RUN)),
     ],
 )
 def test_damaged_files_are_a_fault(write, content):
@@ -184,7 +188,7 @@ def test_a_line_over_the_limit_is_refused_without_being_held(write):
 
 def test_progress_goes_by_the_bytes_of_the_file(write):
     seen = []
-    path = write(gzip.compress(RUN * 1000))
+    path = write(gzipped(RUN * 1000))
     read_run(path, duplicates="keep-first", progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (path.stat().st_size, path.stat().st_size)
 
