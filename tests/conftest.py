@@ -15,6 +15,8 @@ from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection, transaction
 from django.test import Client, TransactionTestCase
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from evalsets.models import Chunk, ChunkRevision, EvalSet, Member, Question, User
 from pooling.models import Ranking, Run, System
@@ -23,6 +25,10 @@ from pooling.models import Ranking, Run, System
 pytest_plugins = ["tests.servers"]
 
 PASSWORD = "a long enough password"
+
+# No test is timed: a busy machine is not a fault.
+hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("untimed")
 
 # What takes long, by its fixtures: homes with servers of their own; servers on the test database and Chromium.
 LONGEST, LONG = {"homestead", "second_home"}, {"web", "worker", "browser"}
