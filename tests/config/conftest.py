@@ -40,7 +40,7 @@ class Homestead:
         self.environment = {key: value for key, value in os.environ.items() if key not in without}
         self.environment |= {"FAIRPOOL_HOME": str(path), "DJANGO_SETTINGS_MODULE": "config.settings"}
 
-    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         """Run Python with these arguments in the checkout, on this home."""
         return subprocess.run(
             [sys.executable, *arguments],
