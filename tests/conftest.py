@@ -30,8 +30,8 @@ PASSWORD = "a long enough password"
 hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("untimed")
 
-# What takes long, by its fixtures: homes with servers of their own; servers on the test database and Chromium.
-LONGEST, LONG = {"homestead", "second_home"}, {"web", "worker", "browser"}
+# What takes long, by its fixtures: homes with servers of their own; web servers, workers and Chromium on test rows.
+LONGEST, LONG = {"homestead", "second_home"}, {"static_root", "worker", "browser"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
