@@ -59,11 +59,16 @@ DATABASES["default"].update(
     CONN_HEALTH_CHECKS=True,  # one round trip a request, so that none meets a connection that Postgres has ended
 )
 if env_flag("DATABASE_POOL", True):
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-        "min_size": int(os.environ.get("DATABASE_POOL_MIN", "1")),
-        "max_size": int(os.environ.get("DATABASE_POOL_MAX", "8")),
-        "timeout": 10,
-    }
+    DATABASES["default"].setdefault("OPTIONS", {}).update(
+        pool={
+            "min_size": int(os.environ.get("DATABASE_POOL_MIN", "1")),
+            "max_size": int(os.environ.get("DATABASE_POOL_MAX", "8")),
+            "timeout": 10,
+        },
+        # A connection keeps the plan of a statement that it sends a second time with other values (statements.py; what
+        # Django itself sends has its values in the text and is no such statement).
+        prepare_threshold=1,
+    )
 else:
     # Behind a transaction-mode PgBouncer: no server-side state may outlive a transaction.
     DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True

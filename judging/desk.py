@@ -24,10 +24,12 @@ from django.db.models import (
 from django.db.models.functions import Left
 
 from evalsets.models import ChunkRevision, EvalSet, Question, User
+from evalsets.statements import Statement
 from judging import reading
-from judging.models import Assessor, Batch, BatchPair, Judgment, Task
+from judging.models import Assessor, Batch, BatchPair, Judgment, Rubric
 from judging.near_copies import NearCopy, Text, near_copies
 from judging.services.claims import anything_open, queue
+from pooling.models import Pool
 
 # Pace is the median of so many of the assessor's latest judgments, and is not guessed from fewer than the first.
 PACE_FROM, PACE_OF = 5, 50
@@ -99,18 +101,41 @@ class NothingLeft:
     with_others: int
 
 
-def waiting_tasks(*, batch: Batch, assessor: Assessor, count: int) -> list[Task]:
-    """The next tasks that the assessor holds, with their pairs and questions; none while nothing is handed out."""
-    if not batch.hands_out_pairs:
-        return []
-    return list(queue(batch=batch, assessor=assessor).select_related("pair__question")[:count])
+SEATED = Statement(
+    """
+    SELECT {batch}, {rubric}, {pool}, {assessor}
+    FROM judging_batch_assessors seat
+    JOIN judging_batch batch ON batch.id = seat.batch_id
+    JOIN judging_rubric rubric ON rubric.id = batch.rubric_id
+    JOIN pooling_pool pool ON pool.id = batch.pool_id
+    JOIN judging_assessor assessor ON assessor.id = seat.assessor_id
+    WHERE seat.batch_id = %(batch)s AND batch.evalset_id = %(evalset)s AND assessor.user_id = %(user)s
+    """,
+    batch=Batch,
+    rubric=Rubric,
+    pool=Pool,
+    assessor=Assessor,
+)
 
 
-TEXTS = """
-    SELECT t.* FROM evalsets_chunkrevision t
+def seated_batch(*, evalset: EvalSet, batch_id: int, user: User) -> tuple[Batch, Assessor] | None:
+    """The batch, with its rubric and pool, and who the user is in it; None for somebody who has no seat in it."""
+    row = SEATED.first({"batch": batch_id, "evalset": evalset.pk, "user": user.pk})
+    if row is None:
+        return None
+    batch, batch.rubric, batch.pool, assessor = row
+    batch.evalset = assessor.evalset = evalset
+    return batch, assessor
+
+
+TEXTS = Statement(
+    """
+    SELECT {text} FROM evalsets_chunkrevision text
     JOIN unnest(%(chunks)s::bigint[], %(numbers)s::int[]) AS wanted (chunk, number)
-        ON t.chunk_id = wanted.chunk AND t.number = wanted.number
-"""
+        ON text.chunk_id = wanted.chunk AND text.number = wanted.number
+    """,
+    text=ChunkRevision,
+)
 
 
 def texts_of(places: Collection[tuple[int, int]]) -> dict[tuple[int, int], ChunkRevision]:
@@ -118,8 +143,8 @@ def texts_of(places: Collection[tuple[int, int]]) -> dict[tuple[int, int], Chunk
     if not places:
         return {}
     chunks, numbers = zip(*places, strict=True)
-    texts = ChunkRevision.objects.raw(TEXTS, {"chunks": list(chunks), "numbers": list(numbers)})
-    return {(text.chunk_id, text.number): text for text in texts}
+    texts = TEXTS.all({"chunks": list(chunks), "numbers": list(numbers)})
+    return {(text.chunk_id, text.number): text for (text,) in texts}
 
 
 def desk_pairs(

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db import connection
-
 from evalsets.differences import Piece, around, difference
 from evalsets.likeness import NEAR, Shingles, jaccard, shingles_of, words_of
 from evalsets.models import Chunk, ChunkRevision
+from evalsets.statements import Statement
 from judging.models import Assessor, PairVerdict
 from judging.services.verdicts import standing_verdict
 
@@ -60,7 +59,8 @@ class NearCopy:
         return self.similarity == 1
 
 
-GRADED = """
+GRADED = Statement(
+    """
     SELECT j.question_id, j.chunk_id, t.id, t.text_hash, j.pair_id, j.grade
     FROM judging_judgment j
     JOIN evalsets_chunkrevision t ON t.chunk_id = j.chunk_id AND t.number = j.revision
@@ -69,7 +69,8 @@ GRADED = """
       AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
     ORDER BY j.id DESC
     LIMIT %(most)s
-"""
+    """
+)
 
 
 def graded_texts(questions: Iterable[int], *, assessor: Assessor) -> list[Text]:
@@ -80,9 +81,7 @@ def graded_texts(questions: Iterable[int], *, assessor: Assessor) -> list[Text]:
         "me": assessor.pk,
         "most": MOST_COMPARED,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(GRADED, values)
-        rows = [Text(*row) for row in cursor.fetchall()]
+    rows = [Text(*row) for row in GRADED.all(values)]
     return list({(text.question, text.chunk): text for text in reversed(rows)}.values())[::-1]
 
 

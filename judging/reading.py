@@ -113,16 +113,18 @@ def _html(text: str, words: frozenset[str]) -> SafeString:
 
 
 def _marked(text: str, words: frozenset[str]) -> str:
-    # Cut into words and what lies between them before escaping, so that no word is found inside an entity.
-    pieces = re.split(r"(\w+)", text)
-    for index, piece in enumerate(pieces):
-        if index % 2:
-            if piece.casefold() in words:
-                pieces[index] = f'<span class="qw">{piece}</span>'
-        else:
-            # A carriage return goes in as a reference: HTML drops the bare character, and places would shift.
-            pieces[index] = escape(piece).replace("\r", "&#13;")
-    return "".join(pieces)
+    # Words are looked for before escaping, so that none is found inside an entity.
+    pieces, end = [], 0
+    for word in re.finditer(r"\w+", text):
+        if word.group().casefold() in words:
+            pieces += [_escaped(text[end : word.start()]), f'<span class="qw">{word.group()}</span>']
+            end = word.end()
+    return "".join([*pieces, _escaped(text[end:])])
+
+
+def _escaped(text: str) -> str:
+    # A carriage return goes in as a reference: HTML drops the bare character, and places would shift.
+    return escape(text).replace("\r", "&#13;")
 
 
 def looks_like_markdown(text: str) -> bool:

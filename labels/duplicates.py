@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from datasketch import MinHash, MinHashLSH
-
 from evalsets.likeness import NEAR, Shingles, jaccard, shingles_of, words_of
 
 PERMUTATIONS = 64
@@ -50,6 +48,9 @@ def near_pairs(texts: Iterable[tuple[int, str]], *, near: float = NEAR) -> Itera
     Yields as it reads: a pair when its second text comes. Keys must be distinct. A pair below `near` never comes; one
     above it is missed now and then, the more rarely the more alike the two are (MinHash is a sample).
     """
+    # Brings half of scipy along, which only a search for copies should wait for.
+    from datasketch import MinHash, MinHashLSH
+
     index = MinHashLSH(threshold=near, num_perm=PERMUTATIONS)
     model = MinHash(num_perm=PERMUTATIONS, hashfunc=int)
     seen: dict[int, Shingles] = {}

@@ -32,7 +32,8 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from evalsets.errors import Refused
-from evalsets.models import User
+from evalsets.models import Question, User
+from evalsets.statements import Statement
 from judging.models import Assessor, Batch, BatchPair, Task
 
 # Past its end a lease is still honoured for so long before its pairs go to others: a renewal that was under way when
@@ -149,23 +150,45 @@ TAKE = f"""
 
 
 # The assessor's row, by their seat in the batch.
-SEAT = """
-    SELECT assessor.*
+SEAT = Statement(
+    """
+    SELECT {assessor}
     FROM judging_batch_assessors seat
     JOIN judging_assessor assessor ON assessor.id = seat.assessor_id
     WHERE seat.batch_id = %(batch)s AND assessor.user_id = %(user)s
     FOR NO KEY UPDATE OF seat
-"""
+    """,
+    assessor=Assessor,
+)
 
 # What %(me)s holds in the batch, but for leases that were renewed a moment ago.
-RENEW = """
+RENEW = Statement(
+    """
     UPDATE judging_task t
     SET leased_until = statement_timestamp() + %(lease)s
     FROM judging_batchpair p
     WHERE p.id = t.pair_id AND p.batch_id = %(batch)s AND t.assessor_id = %(me)s
       AND t.leased_until > statement_timestamp()
       AND t.leased_until < statement_timestamp() + %(fresh)s
-"""
+    """
+)
+
+# The order of `queue`: what was put off comes last, in a shared batch of all, else of what was claimed with it.
+NEXT_TASKS = Statement(
+    """
+    SELECT {task}, {pair}, {question}
+    FROM judging_task task
+    JOIN judging_batchpair pair ON pair.id = task.pair_id
+    JOIN evalsets_question question ON question.id = pair.question_id
+    WHERE pair.batch_id = %(batch)s AND task.assessor_id = %(me)s AND task.leased_until > statement_timestamp()
+    ORDER BY CASE WHEN %(shared)s THEN task.deferred_at END NULLS FIRST, task.claimed_at,
+        task.deferred_at NULLS FIRST, pair.batch_question_id, pair.position
+    LIMIT %(count)s
+    """,
+    task=Task,
+    pair=BatchPair,
+    question=Question,
+)
 
 
 def take_seat(*, batch: Batch, by: User) -> Assessor:
@@ -173,16 +196,16 @@ def take_seat(*, batch: Batch, by: User) -> Assessor:
 
     Raises Refused for somebody who is not an assessor of the batch.
     """
-    seated = Assessor.objects.raw(SEAT, {"batch": batch.pk, "user": by.pk})
-    assessor: Assessor | None = next(iter(seated), None)
-    if assessor is None:
+    seated = SEAT.first({"batch": batch.pk, "user": by.pk})
+    if seated is None:
         raise Refused(f"You are not an assessor of {batch}. Ask its lead to add you.")
+    assessor: Assessor = seated[0]
     return assessor
 
 
 @transaction.atomic
 def claim_next(*, batch: Batch, by: User, count: int = 1) -> list[Task]:
-    """Up to `count` tasks that wait for the user, the next one first; their leases run anew.
+    """Up to `count` tasks that wait for the user, as `next_tasks` gives them; their leases run anew.
 
     What the user holds already comes first; only if that is fewer than `count`, more is claimed: a whole question,
     or single pairs in a batch that is shared. Empty when nothing is left for this user, or while the batch is paused
@@ -193,10 +216,23 @@ def claim_next(*, batch: Batch, by: User, count: int = 1) -> list[Task]:
     if not batch.hands_out_pairs:
         return []
     renew_leases(batch=batch, assessor=assessor)
-    waiting = list(queue(batch=batch, assessor=assessor)[:count])
+    waiting = next_tasks(batch=batch, assessor=assessor, count=count)
     while len(waiting) < count and _claim_more(batch, assessor, count - len(waiting), wait=not waiting):
-        waiting = list(queue(batch=batch, assessor=assessor)[:count])
+        waiting = next_tasks(batch=batch, assessor=assessor, count=count)
     return waiting
+
+
+def next_tasks(*, batch: Batch, assessor: Assessor, count: int) -> list[Task]:
+    """The first of the assessor's `queue`, with their pairs and questions; none while nothing is handed out."""
+    if not batch.hands_out_pairs:
+        return []
+    shared = batch.sharing == Batch.Sharing.SHARED
+    values = {"batch": batch.pk, "me": assessor.pk, "shared": shared, "count": count}
+    tasks = []
+    for task, pair, question in NEXT_TASKS.all(values):
+        task.pair, pair.question = pair, question
+        tasks.append(task)
+    return tasks
 
 
 def queue(*, batch: Batch, assessor: Assessor) -> QuerySet[Task]:
@@ -226,23 +262,23 @@ def renew_leases(*, batch: Batch, assessor: Assessor) -> None:
     lease = timedelta(minutes=batch.lease_minutes)
     fresh = max(lease - timedelta(minutes=1), lease / 2)
     values: dict[str, Any] = {"batch": batch.pk, "me": assessor.pk, "lease": lease, "fresh": fresh}
-    with connection.cursor() as cursor:
-        cursor.execute(RENEW, values)
+    RENEW.run(values)
 
 
 @transaction.atomic
-def put_off(*, pair: BatchPair, by: User) -> None:
-    """ "Later": the pair stays with the user and comes again at the end of their queue.
+def put_off(*, batch: Batch, pair_id: int, by: User) -> BatchPair:
+    """ "Later": the pair, which is returned, stays with the user and comes again at the end of their queue.
 
-    Raises Refused where the user no longer holds it; then it will come again by itself, if it is still open.
+    Raises Refused where the user no longer holds it; then it will come again by itself, if it is still open. Raises
+    BatchPair.DoesNotExist for a pair that is not in the batch.
     """
-    assessor = take_seat(batch=pair.batch, by=by)
-    put_off = Task.objects.filter(pair=pair, assessor=assessor, leased_until__gt=Now()).update(
-        deferred_at=Now()
-    )
-    if not put_off:
+    assessor = take_seat(batch=batch, by=by)
+    pair = batch.pairs.get(pk=pair_id)
+    held = Task.objects.filter(pair=pair, assessor=assessor, leased_until__gt=Now())
+    if not held.update(deferred_at=Now()):
         raise Refused("This pair went back while you were away, so there is nothing to put off.")
-    renew_leases(batch=pair.batch, assessor=assessor)
+    renew_leases(batch=batch, assessor=assessor)
+    return pair
 
 
 @transaction.atomic

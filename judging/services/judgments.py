@@ -9,13 +9,15 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from psycopg.types.json import Jsonb
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import ChunkRevision, User
-from judging.models import Assessor, BatchPair, Judgment, Rubric
+from evalsets.statements import Statement
+from judging.models import Assessor, Batch, BatchPair, Judgment, Rubric
 from judging.services.claims import places_gone, renew_leases, take_seat
 
 # Longer than this on one pair, somebody was elsewhere: the time says nothing.
@@ -23,20 +25,39 @@ MOST_SECONDS = 3600.0
 
 # The pair, locked, with whether %(me)s has a live task on it (null without one), and whether they have said anything of
 # it or anybody has used %(key)s. Under their seat's lock nothing changes that.
-LOCK_PAIR = """
-    SELECT p.*,
+LOCK_PAIR = Statement(
+    """
+    SELECT {p},
         (SELECT t.leased_until > statement_timestamp() FROM judging_task t
          WHERE t.pair_id = p.id AND t.assessor_id = %(me)s) AS task_live,
         EXISTS (SELECT FROM judging_judgment WHERE pair_id = p.id AND assessor_id = %(me)s)
         OR EXISTS (SELECT FROM judging_judgment WHERE idempotency_key = %(key)s) AS said_before
     FROM judging_batchpair p
-    WHERE p.id = %(pair)s
+    WHERE p.id = %(pair)s AND p.batch_id = %(batch)s
     FOR NO KEY UPDATE OF p
-"""
+    """,
+    p=BatchPair,
+)
+
+INSERT = Statement(
+    """
+    INSERT INTO judging_judgment AS judgment (
+        evalset_id, question_id, chunk_id, revision, pair_id, assessor_id, rubric_id, kind, grade, source, reason,
+        note, spans, facts, seconds, replaces_id, idempotency_key, details
+    ) VALUES (
+        %(evalset_id)s, %(question_id)s, %(chunk_id)s, %(revision)s, %(pair_id)s, %(assessor_id)s, %(rubric_id)s,
+        %(kind)s, %(grade)s, %(source)s, %(reason)s,
+        %(note)s, %(spans)s, %(facts)s, %(seconds)s, %(replaces_id)s, %(idempotency_key)s, %(details)s
+    )
+    RETURNING {judgment}
+    """,
+    judgment=Judgment,
+)
 
 # What follows from a judgment of %(me)s on the pair, whose lock is held: it is no longer theirs to do, and `filled_at`
 # is brought in step with the judgments. A regrade to a skip opens the pair again.
-SETTLE_PAIR = """
+SETTLE_PAIR = Statement(
+    """
     WITH done AS (DELETE FROM judging_task WHERE pair_id = %(pair)s AND assessor_id = %(me)s)
     UPDATE judging_batchpair p
     SET filled_at = CASE WHEN given.places >= p.wanted THEN statement_timestamp() END
@@ -46,7 +67,8 @@ SETTLE_PAIR = """
           AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
     ) given
     WHERE p.id = %(pair)s AND (given.places >= p.wanted) <> (p.filled_at IS NOT NULL)
-"""
+    """
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +124,8 @@ class Saved:
 @transaction.atomic
 def save_judgment(
     *,
-    pair: BatchPair,
+    batch: Batch,
+    pair_id: int,
     by: User,
     verdict: Verdict,
     key: uuid.UUID,
@@ -110,7 +133,7 @@ def save_judgment(
     chosen_ago: timedelta = timedelta(0),
     revision: int | None = None,
 ) -> Saved:
-    """Save the user's verdict on the pair. One act is one judgment, however often it is sent.
+    """Save the user's verdict on a pair of the batch. One act is one judgment, however often it is sent.
 
     - `key` names the act. The same key with the same verdict is the same act: nothing is written. The same key with
       another verdict is another act (a page that was gone back to): it replaces the earlier one.
@@ -124,12 +147,17 @@ def save_judgment(
     `seconds` is active time on the pair. `revision` is the chunk's revision that was read, the pair's own unless it is
     said: a page that lay open while the chunk was revised judges the text that it shows.
 
-    Raises BadInput for a verdict outside the rubric, Refused for a pair that was never given to this user.
+    Raises BadInput for a verdict outside the rubric, Refused for a pair that was never given to this user, and
+    BatchPair.DoesNotExist for one that is not in the batch.
     """
-    batch = pair.batch
     assessor = take_seat(batch=batch, by=by)
-    values: dict[str, Any] = {"pair": pair.pk, "me": assessor.pk, "key": key}
-    [pair] = BatchPair.objects.raw(LOCK_PAIR, values)
+    on_pair = {"pair": pair_id, "me": assessor.pk}
+    locked = LOCK_PAIR.first({**on_pair, "batch": batch.pk, "key": key})
+    if locked is None:
+        raise BatchPair.DoesNotExist
+    pair: BatchPair
+    task_live: bool | None
+    pair, task_live, said_before = locked
     rubric = batch.rubric
     verdict.check(rubric)
     if revision is None:
@@ -137,7 +165,7 @@ def save_judgment(
     verdict = replace(verdict, spans=_placed(verdict.spans, pair, revision))
 
     known: list[Judgment] = []
-    if pair.said_before:  # type: ignore[attr-defined]
+    if said_before:
         known = list(Judgment.objects.filter(Q(pair=pair, assessor=assessor) | Q(idempotency_key=key)))
     sent_before = next((judgment for judgment in known if judgment.idempotency_key == key), None)
     if sent_before is not None:
@@ -157,7 +185,6 @@ def save_judgment(
         if chosen_ago and current.judged_at > timezone.now() - chosen_ago:
             return Saved(current, created=False, overtaken=True)
 
-    task_live: bool | None = pair.task_live  # type: ignore[attr-defined]
     if task_live is None and current is None:
         raise Refused("This pair was never given to you. Go on with the next one.")
     details: dict[str, Any] = {}
@@ -169,28 +196,29 @@ def save_judgment(
     if verdict.copied_from is not None:
         details["copied_from"] = _original(verdict, pair, assessor).pk
 
-    judgment = Judgment.objects.create(
-        evalset_id=batch.evalset_id,
-        question_id=pair.question_id,
-        chunk_id=pair.chunk_id,
-        revision=revision,
-        pair=pair,
-        assessor=assessor,
-        rubric=rubric,
-        kind=verdict.kind,
-        grade=verdict.grade if verdict.kind == Judgment.Kind.GRADE else None,
-        source=Judgment.Source.DESK if verdict.copied_from is None else Judgment.Source.COPY,
-        reason="" if verdict.kind == Judgment.Kind.GRADE else verdict.reason,
-        note=verdict.note,
-        spans=list(verdict.spans),
-        facts=list(verdict.facts),
-        seconds=seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None,
-        replaces=current,
-        idempotency_key=key,
-        details=details,
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(SETTLE_PAIR, values)
+    is_grade = verdict.kind == Judgment.Kind.GRADE
+    row = {
+        "evalset_id": batch.evalset_id,
+        "question_id": pair.question_id,
+        "chunk_id": pair.chunk_id,
+        "revision": revision,
+        "pair_id": pair.pk,
+        "assessor_id": assessor.pk,
+        "rubric_id": rubric.pk,
+        "kind": verdict.kind.value,
+        "grade": verdict.grade if is_grade else None,
+        "source": (Judgment.Source.DESK if verdict.copied_from is None else Judgment.Source.COPY).value,
+        "reason": "" if is_grade else verdict.reason,
+        "note": verdict.note,
+        "spans": Jsonb(list(verdict.spans)),
+        "facts": list(verdict.facts),
+        "seconds": seconds if seconds is not None and 0 <= seconds <= MOST_SECONDS else None,
+        "replaces_id": current.pk if current else None,
+        "idempotency_key": key,
+        "details": Jsonb(details),
+    }
+    [judgment] = INSERT.one(row)
+    SETTLE_PAIR.run(on_pair)
     renew_leases(batch=batch, assessor=assessor)
     return Saved(judgment, created=True, extra=is_extra(judgment))
 

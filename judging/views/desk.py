@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
@@ -20,11 +20,11 @@ from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput, Refused
 from evalsets.models import EvalSet
 from judging import desk as desk_reads
-from judging.desk import DeskPair
+from judging.desk import DeskPair, seated_batch
 from judging.desk_forms import DeskForm
 from judging.models import Assessor, Batch, BatchPair, Judgment, Task
 from judging.reading import markdown
-from judging.services.claims import anything_open, claim_next, give_back, put_off, queue
+from judging.services.claims import anything_open, claim_next, give_back, next_tasks, put_off, queue
 from judging.services.judgments import Saved, save_judgment
 from judging.tasks import reorder_soon
 
@@ -76,14 +76,15 @@ def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
             f"You are signed in as {request.user} now; this page belongs to somebody else. Nothing was saved."
         )
         return _refuse(request, batch, message, status=409)
-    pair = get_object_or_404(batch.pairs, pk=form.cleaned_data["pair"])
+    pair_id = form.cleaned_data["pair"]
     try:
         if form.is_later:
-            put_off(pair=pair, by=request.user)
+            question_id = put_off(batch=batch, pair_id=pair_id, by=request.user).question_id
             saved = None
         else:
             saved = save_judgment(
-                pair=pair,
+                batch=batch,
+                pair_id=pair_id,
                 by=request.user,
                 verdict=form.verdict(),
                 key=form.cleaned_data["key"],
@@ -91,18 +92,21 @@ def desk_save(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
                 chosen_ago=form.cleaned_data["chosen_ago"],
                 revision=form.cleaned_data["revision"],
             )
+            question_id = saved.judgment.question_id
+    except BatchPair.DoesNotExist:
+        raise Http404(f"Batch {batch} has no pair {pair_id}.") from None
     except BadInput as error:
         return _refuse(request, batch, str(error), status=400)
     except Refused as refusal:
         return _refuse(request, batch, str(refusal), status=409)
     if saved and saved.created and batch.pool.is_adaptive:
-        reorder_soon(pool_id=batch.pool_id, question_id=pair.question_id)
+        reorder_soon(pool_id=batch.pool_id, question_id=question_id)
     said = _said(saved, batch)
     if not _wants_json(request):
         claim_next(batch=batch, by=request.user)
         messages.success(request, said)
         return redirect("judging:desk", evalset.slug, batch.pk)
-    result = {"pair": pair.pk, "question": pair.question_id, "said": said}
+    result = {"pair": pair_id, "question": question_id, "said": said}
     result["notice"] = bool(saved and (saved.extra or saved.overtaken))
     # An act renews the leases, so that what is held needs no claim.
     renewed = saved is None or saved.created
@@ -137,15 +141,11 @@ def desk_highlight(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRes
 
 def _batch_for(request: AuthedRequest, evalset: EvalSet, pk: int) -> tuple[Batch, Assessor]:
     """The batch and who the user is in it, by their seat."""
-    seats = Batch.assessors.through.objects.filter(
-        batch=pk, batch__evalset=evalset, assessor__user=request.user
-    )
-    seat = seats.select_related("batch__rubric", "batch__pool", "assessor").first()
-    if seat is None:
+    seated = seated_batch(evalset=evalset, batch_id=pk, user=request.user)
+    if seated is None:
         batch = get_object_or_404(Batch, evalset=evalset, pk=pk)
         raise PermissionDenied(f"You are not an assessor of batch {batch}. A lead can add you.")
-    seat.batch.evalset = seat.assessor.evalset = evalset
-    return seat.batch, seat.assessor
+    return seated
 
 
 def _my_pairs(batch: Batch, assessor: Assessor) -> Any:
@@ -225,7 +225,7 @@ def _next(
     looks it counts its own acts by itself, so that a save does not have to count the batch.
     """
     has, known = _numbers(request, "have"), _numbers(request, "known")
-    tasks = desk_reads.waiting_tasks(batch=batch, assessor=assessor, count=AHEAD) if renewed else []
+    tasks = next_tasks(batch=batch, assessor=assessor, count=AHEAD) if renewed else []
     if len(tasks) < AHEAD:
         tasks = claim_next(batch=batch, by=request.user, count=AHEAD)
     pairs = [task.pair for task in tasks]

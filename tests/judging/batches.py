@@ -51,17 +51,19 @@ def ids(tasks: Sequence[Task]) -> list[str]:
 def grade(pair: BatchPair, by: User, grade: int = 1, *, key: uuid.UUID | None = None, **more) -> Saved:
     note = more.pop("note", "")
     verdict = Verdict(kind=Judgment.Kind.GRADE, grade=grade, note=note)
-    return save_judgment(pair=pair, by=by, verdict=verdict, key=key or uuid.uuid4(), **more)
+    return save_judgment(
+        batch=pair.batch, pair_id=pair.pk, by=by, verdict=verdict, key=key or uuid.uuid4(), **more
+    )
 
 
 def skip(pair: BatchPair, by: User, reason: str = "needs-expert") -> Saved:
     verdict = Verdict(kind=Judgment.Kind.SKIP, reason=reason)
-    return save_judgment(pair=pair, by=by, verdict=verdict, key=uuid.uuid4())
+    return save_judgment(batch=pair.batch, pair_id=pair.pk, by=by, verdict=verdict, key=uuid.uuid4())
 
 
 def cannot_judge(pair: BatchPair, by: User, reason: str = "broken-text") -> Saved:
     verdict = Verdict(kind=Judgment.Kind.CANNOT_JUDGE, reason=reason)
-    return save_judgment(pair=pair, by=by, verdict=verdict, key=uuid.uuid4())
+    return save_judgment(batch=pair.batch, pair_id=pair.pk, by=by, verdict=verdict, key=uuid.uuid4())
 
 
 def current_judgments(batch: Batch) -> list[Judgment]:

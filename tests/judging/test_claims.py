@@ -149,7 +149,7 @@ def test_later_comes_again_at_the_end_of_the_question(evalset, carol, alice):
     batch = batch_of(evalset, TWO_QUESTIONS, by=carol, assessors=[alice])
     claim(batch, alice, count=1)
 
-    put_off(pair=pair_of(batch, "q1", "c1"), by=alice)
+    put_off(batch=batch, pair_id=pair_of(batch, "q1", "c1").pk, by=alice)
 
     assert claim(batch, alice, count=3) == ["q1/c2", "q1/c1", "q2/c1"]
 
@@ -158,7 +158,7 @@ def test_later_comes_again_after_everything_else_of_a_shared_batch(evalset, caro
     batch = batch_of(evalset, TWO_QUESTIONS, by=carol, assessors=[alice], sharing=Batch.Sharing.SHARED)
     claim(batch, alice, count=1)
 
-    put_off(pair=pair_of(batch, "q1", "c1"), by=alice)
+    put_off(batch=batch, pair_id=pair_of(batch, "q1", "c1").pk, by=alice)
 
     assert claim(batch, alice, count=10) == ["q1/c2", "q2/c1", "q2/c3", "q1/c1"]
 
@@ -169,7 +169,7 @@ def test_later_is_refused_for_a_pair_that_went_back(evalset, carol, alice):
     let_leases_end(batch)
 
     with pytest.raises(Refused, match="went back"):
-        put_off(pair=pair_of(batch, "q1", "c1"), by=alice)
+        put_off(batch=batch, pair_id=pair_of(batch, "q1", "c1").pk, by=alice)
 
 
 def test_a_skipped_pair_goes_to_the_other_and_does_not_come_back(evalset, carol, alice, bob):

@@ -240,7 +240,7 @@ def test_somebody_outside_the_batch_is_refused(pair, victor):
 def test_a_grade_outside_the_scale_is_bad_input(pair, alice, bad):
     verdict = Verdict(kind=Judgment.Kind.GRADE, grade=bad)
     with pytest.raises(BadInput, match="the scale has 0 to 3"):
-        save_judgment(pair=pair, by=alice, verdict=verdict, key=uuid.uuid4())
+        save_judgment(batch=pair.batch, pair_id=pair.pk, by=alice, verdict=verdict, key=uuid.uuid4())
 
 
 def test_a_skip_without_a_reason_is_bad_input(pair, alice):
