@@ -17,7 +17,9 @@ Locks, always in this order, so that no two transactions can wait for each other
 
 A claim passes over rows that are locked (SKIP LOCKED), since they are being handed out to somebody else. Only when
 nothing else is left does it wait for them, so that nobody is told "nothing left" because of a lock; then it holds
-no other pair's lock.
+no other pair's lock. Passing over is not quite certain, though: where a row was changed a moment ago, Postgres waits
+for whoever holds its new version, SKIP LOCKED or not. Two claims can then wait for each other; Postgres ends one of
+them after a second, and that one begins anew.
 """
 
 # ruff: noqa: S608 (the statements are put together from the constants of this file alone)
@@ -27,9 +29,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
+from psycopg.errors import DeadlockDetected
 
 from evalsets.errors import Refused
 from evalsets.models import Question, User
@@ -39,6 +42,9 @@ from judging.models import Assessor, Batch, BatchPair, Task
 # Past its end a lease is still honoured for so long before its pairs go to others: a renewal that was under way when
 # it ended is then certain to be visible.
 GRACE = timedelta(seconds=10)
+
+# So many deadlocks in a row are bad luck that a claim begins anew after.
+DEADLOCKS = 3
 
 # How many questions a claim looks at, so that some are free though others are being handed out at this moment.
 CANDIDATES = 20
@@ -203,7 +209,6 @@ def take_seat(*, batch: Batch, by: User) -> Assessor:
     return assessor
 
 
-@transaction.atomic
 def claim_next(*, batch: Batch, by: User, count: int = 1) -> list[Task]:
     """Up to `count` tasks that wait for the user, as `next_tasks` gives them; their leases run anew.
 
@@ -211,6 +216,17 @@ def claim_next(*, batch: Batch, by: User, count: int = 1) -> list[Task]:
     or single pairs in a batch that is shared. Empty when nothing is left for this user, or while the batch is paused
     or cancelled. Raises Refused for somebody who is not an assessor of the batch.
     """
+    for _ in range(DEADLOCKS):
+        try:
+            return _claim_next(batch, by, count)
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DeadlockDetected):
+                raise
+    return _claim_next(batch, by, count)
+
+
+@transaction.atomic
+def _claim_next(batch: Batch, by: User, count: int) -> list[Task]:
     assessor = take_seat(batch=batch, by=by)
     batch.refresh_from_db(fields=["paused_at", "cancelled_at"])
     if not batch.hands_out_pairs:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from evalsets.models import Member, User
 from judging.models import Batch, BatchPair, Judgment
@@ -121,6 +122,38 @@ def test_filled_at_agrees_with_the_judgments_after_all_that(evalset, carol, crow
     places = places_by_pair(batch)
     for pair in BatchPair.objects.filter(batch=batch):
         assert (pair.filled_at is not None) == (places[pair.pk] >= pair.wanted)
+
+
+def waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) > 0 FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone()[0]
+
+
+def test_a_claim_that_postgres_ends_in_a_deadlock_begins_anew(evalset, carol, alice):
+    """Somebody locks the later pair and then wants the earlier one, which the claim has locked meanwhile."""
+    batch = batch_of(evalset, {"q1": ["c1", "c2"]}, by=carol, assessors=[alice])
+    first, second = batch.pairs.order_by("pk")
+    holds_second, claimed = threading.Event(), []
+
+    def claim() -> None:
+        holds_second.wait()
+        claimed.extend(claim_next(batch=batch, by=alice, count=2))
+        connection.close()
+
+    with ThreadPoolExecutor(1) as threads, transaction.atomic():
+        done = threads.submit(claim)
+        BatchPair.objects.select_for_update(no_key=True).get(pk=second.pk)
+        holds_second.set()
+        while not waits_for_a_lock():
+            time.sleep(0.01)
+        BatchPair.objects.select_for_update(no_key=True).get(pk=first.pk)
+    done.result()
+
+    assert [task.pair_id for task in claimed] == [first.pk, second.pk]
 
 
 def test_nobody_is_told_that_nothing_is_left_while_another_claims(evalset, carol, crowd):
