@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from evalsets.strict_json import parse_document
 from judging.models import Judgment
 from judging.services.judgments import Verdict
 
@@ -33,7 +34,7 @@ class DeskForm(forms.Form):
     act = forms.RegexField(ACT)
     note = forms.CharField(required=False, max_length=MOST_NOTE, strip=True)
     facts = forms.Field(required=False, widget=forms.SelectMultiple)
-    spans = forms.JSONField(required=False)
+    spans = forms.CharField(required=False, help_text="JSON.")
     evidence = forms.CharField(
         required=False,
         max_length=MOST_NOTE,
@@ -44,7 +45,10 @@ class DeskForm(forms.Form):
     chosen_ago = forms.FloatField(required=False, min_value=0, help_text="Seconds it waited in the browser.")
 
     def clean_spans(self) -> list[dict[str, Any]]:
-        spans = self.cleaned_data["spans"] or []
+        try:
+            spans = parse_document(self.cleaned_data["spans"] or "[]")
+        except ValueError as error:
+            raise ValidationError(f"Marked evidence is not JSON: {error}.") from None
         if not isinstance(spans, list) or not all(
             isinstance(span, dict)
             and isinstance(span.get("start"), int)
@@ -54,6 +58,12 @@ class DeskForm(forms.Form):
         ):
             raise ValidationError("Marked evidence is a list of {start, end, text}.")
         return [{name: span[name] for name in ("start", "end", "text")} for span in spans]
+
+    def clean_facts(self) -> list[str]:
+        facts = self.cleaned_data["facts"] or []
+        if any("\x00" in fact for fact in facts):
+            raise ValidationError("No fact has an ID with a NUL character.")
+        return list(facts)
 
     def clean(self) -> None:
         if "spans" in self.cleaned_data and len(self._spans()) > MOST_SPANS:
@@ -89,6 +99,6 @@ class DeskForm(forms.Form):
             reason=reason,
             note=self.cleaned_data["note"],
             spans=self._spans(),
-            facts=self.cleaned_data["facts"] or [],
+            facts=self.cleaned_data["facts"],
             copied_from=copied_from,
         )

@@ -180,6 +180,8 @@ def test_evidence_that_is_not_in_the_text_is_refused_and_said(batch, alice, clie
         {"key": "x"},
         {"spans": "["},
         {"spans": '{"a":1}'},
+        {"spans": "[" * 100_000},
+        {"facts": "f\0"},
         {"evidence": "Text\n" * 201},
         {"act": "grade:1 or so"},
         {"act": "copy:1"},

@@ -145,6 +145,9 @@ def _text_of(name: str | None) -> str:
     if name is None:
         return ""
     try:
-        return Path(name).read_text(encoding="utf-8")
+        text = Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"The instructions cannot be read: {error}") from None
+    if "\x00" in text:
+        raise BadInput("The instructions hold a NUL character; they are Markdown, in UTF-8.")
+    return text
