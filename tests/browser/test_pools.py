@@ -45,8 +45,10 @@ def test_a_batch_is_judged_to_its_end_by_keys_while_a_worker_puts_it_in_order(
     page = new_page(alice)
     start(page, batch)
     for _ in range(16):
+        shown = page.locator("form.desk-pair").get_attribute("data-pair")
         good = "Text of g" in page.locator(".desk-pair .desk-text").inner_text()
         page.keyboard.press("2" if good else "0")
+        expect(page.locator(f'form.desk-pair[data-pair="{shown}"]')).to_have_count(0)
         page.wait_for_timeout(GUARD)
     expect(page.get_by_role("heading", level=1)).to_have_text("This batch is done")
     all_saved(page)
