@@ -4,6 +4,7 @@ answers in JSON with the next pairs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -190,7 +191,7 @@ def _page(request: AuthedRequest, batch: Batch, assessor: Assessor, pair: BatchP
         "instructions": markdown(batch.rubric.instructions),
         "progress": desk_reads.batch_progress(batch=batch, assessor=assessor),
         "highlight": request.COOKIES.get(HIGHLIGHT_COOKIE) == "1",
-        "reasons": Judgment.Reason.choices,
+        "reasons": _reasons(),
         "csrf_cookie_name": settings.CSRF_COOKIE_NAME,
     }
     latest = desk_reads.my_current(assessor).filter(pair__batch=batch)
@@ -263,7 +264,7 @@ def _rendered(
     """Each pair as the desk shows it; what was given for a question comes with its first pair."""
     new = {item.question.pk for item in items} - known
     given = desk_reads.given_for(new, batch=batch, assessor=assessor) if new else {}
-    base = {"evalset": batch.evalset, "batch": batch, "reasons": Judgment.Reason.choices}
+    base = {"evalset": batch.evalset, "batch": batch, "reasons": _reasons()}
     answer = []
     for item in items:
         entry: dict[str, Any] = {"pair": item.pair.pk, "question": item.question.pk}
@@ -272,6 +273,19 @@ def _rendered(
             entry["given"] = _lines(request, batch, given.pop(item.question.pk))
         answer.append(entry)
     return answer
+
+
+@cache
+def _reasons() -> dict[str, str]:
+    """The buttons with the reasons for a skip and for cannot-judge: alike for all pairs, so rendered once."""
+    kinds = {"skip": "Skip", "cannot_judge": "Cannot judge"}
+    return {
+        name: render_to_string(
+            "judging/desk.html#reasons",
+            {"kind": name.replace("_", "-"), "said": said, "reasons": Judgment.Reason.choices},
+        )
+        for name, said in kinds.items()
+    }
 
 
 def _lines(request: AuthedRequest, batch: Batch, given: Sequence[Judgment]) -> str:
