@@ -194,7 +194,8 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
-AXES_IPWARE_PROXY_COUNT = int(os.environ["PROXY_COUNT"]) if os.environ.get("PROXY_COUNT") else None
+AXES_CLIENT_IP_CALLABLE = "evalsets.callers.caller_address"
+PROXY_COUNT = int(os.environ.get("PROXY_COUNT") or 0)
 
 LANGUAGE_CODE = "en-gb"
 USE_I18N = False
@@ -272,6 +273,6 @@ DJANGO_GUID = {
 
 # Figures for Prometheus: who may read them, and where a worker serves its own (nowhere without a port).
 METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")
-BEHIND_PROXY = bool(AXES_IPWARE_PROXY_COUNT) or env_flag("TRUST_FORWARDED_PROTO", False)
+BEHIND_PROXY = bool(PROXY_COUNT) or env_flag("TRUST_FORWARDED_PROTO", False)
 WORKER_METRICS_PORT = int(os.environ.get("WORKER_METRICS_PORT", "0"))
 WORKER_METRICS_HOST = os.environ.get("WORKER_METRICS_HOST", "127.0.0.1")

@@ -12,6 +12,8 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
+from evalsets.unseen import marked, named
+
 # A text beyond LONG characters opens with about SHOWN of them; the rest is one click away.
 LONG = 8_000
 SHOWN = 5_000
@@ -101,7 +103,7 @@ def _where_it_matters(text: str, words: frozenset[str]) -> tuple[int, int]:
 
 
 def _html(text: str, words: frozenset[str]) -> SafeString:
-    """The text with every character escaped, question words in spans, and tables in blocks that scroll sideways."""
+    """The text with every character escaped; question words and unseen characters in spans, wide tables in blocks."""
     parts = []
     end = 0
     for table in TABLE_LINES.finditer(text):
@@ -124,7 +126,7 @@ def _marked(text: str, words: frozenset[str]) -> str:
 
 def _escaped(text: str) -> str:
     # A carriage return goes in as a reference: HTML drops the bare character, and places would shift.
-    return escape(text).replace("\r", "&#13;")
+    return marked(escape(text)).replace("\r", "&#13;")
 
 
 def looks_like_markdown(text: str) -> bool:
@@ -142,7 +144,7 @@ _TAGS = {
 def markdown(text: str) -> SafeString:
     """The text rendered as Markdown and sanitised: no scripts, styles, images or forms; links open no doors."""
     html = nh3.clean(
-        _markdown.render(text),
+        _markdown.render(named(text)),
         tags=_TAGS,
         attributes={"a": {"href", "title"}, "ol": {"start"}},
         url_schemes={"http", "https", "mailto"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from axes.helpers import get_client_ip_address
 from django.conf import settings
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
@@ -13,6 +12,7 @@ from django.http import Http404, HttpRequest
 from ninja.errors import AuthenticationError, Throttled
 from ninja.security import HttpBearer
 
+from evalsets.callers import caller_address
 from evalsets.models import ApiToken, EvalSet, Member, User
 from evalsets.services.tokens import find_token, note_use
 
@@ -72,7 +72,7 @@ def _refuse(request: HttpRequest, why: str) -> NoReturn:
     A right token is let in all the same, so that nobody shuts out another program behind one address. That guesses
     nothing away: a token is 256 random bits. Each web process counts for itself.
     """
-    key = f"wrong-tokens:{get_client_ip_address(request)}"
+    key = f"wrong-tokens:{caller_address(request)}"
     seconds = int(settings.AXES_COOLOFF_TIME * 3600)
     cache.add(key, 0, seconds)
     try:

@@ -10,6 +10,7 @@ from django.template import Context
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from evalsets import unseen
 from evalsets.models import EvalSet, Member
 
 register = template.Library()
@@ -35,6 +36,10 @@ SECTIONS: list[tuple[str, str, set[str]]] = [
     ("evalsets:settings", "Settings", {_LEAD}),
     ("evalsets:audit", "Audit", {_LEAD}),
 ]
+
+
+# Characters that nobody sees, and that turn others round, by their names.
+register.filter("shown", unseen.shown)
 
 
 @register.filter

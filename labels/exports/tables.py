@@ -21,7 +21,19 @@ from judging.services.adjudication import TAKEN_BACK
 from labels.exports.reading import class_rows, in_batches, in_blocks, question_rows
 from labels.models import Release
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  # Excel takes the wide ones for the same
 JUDGMENTS_AT_ONCE = 2000
 
 

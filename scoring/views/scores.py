@@ -12,6 +12,7 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.listing import page_of
 from evalsets.models import EvalSet
+from labels.exports.tables import defused
 from pooling.models import Run
 from scoring.definitions import DEFINITIONS
 from scoring.forms import DEFAULT_MEASURES, AskForm, ScoreForm
@@ -182,15 +183,11 @@ def questions_csv(result: ScoreResult) -> str:
     for row in result.document["questions"]:
         cells: list[Any] = [
             result.release.number,
-            _defused(result.run.name),
+            defused(result.run.name),
             result.policy,
-            _defused(row["id"]),
+            defused(row["id"]),
         ]
         for name in result.measures:
             cells += [repr(row["measures"][name]), repr(rate_beside(row, name))]
         writer.writerow([*cells, result.release.of_models["from_models"]])
     return out.getvalue()
-
-
-def _defused(text: str) -> str:
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

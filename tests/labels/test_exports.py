@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet
 from labels.exports.formats import FORMATS, export_format
+from labels.exports.tables import defused
 from labels.exports.trec import run_lines
 from labels.services.publishing import publish_release
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
@@ -235,6 +236,12 @@ def test_formulas_are_defused_in_text_cells_and_numbers_left_alone(evalset, alic
     assert {row["note"] for row in rows} == {"'\t=1+1"}
     assert {row["grade"] for row in rows} == {"0"}
     assert text_of(release, "qrels").splitlines()[0] == "-1+1 0 +41 0"
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
+def test_each_start_of_a_formula_is_defused(start):
+    assert defused(f"{start}1") == f"'{start}1"
+    assert defused(f"a{start}1") == f"a{start}1"
 
 
 def test_class_file_has_three_columns_and_the_start_of_the_text(evalset):
