@@ -51,6 +51,11 @@ if __name__ == "__main__":
     sys.path.insert(0, os.getcwd())
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     django.setup()
-    addresses = crawl()
+    from django.conf import settings
+    from django.test import override_settings
+
+    plain = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+    with override_settings(STORAGES={**settings.STORAGES, **plain}):  # no collectstatic before it
+        addresses = crawl()
     wrong = {address: status for address, status in addresses.items() if status not in (200, 302, 304)}
     print(json.dumps({"looked_at": len(addresses), "wrong": wrong}))

@@ -196,6 +196,7 @@ def theirs(evalset, carol, alice) -> Secrets:
 @pytest.fixture
 def mine(other_evalset, mallory) -> tuple[Run, Pool, Batch]:
     make_questions(other_evalset, "q1")
+    make_chunks(other_evalset, "c1")
     run = make_run(other_evalset, "mine", {"q1": ["c1"]})
     pool, _ = build_pool(evalset=other_evalset, name="my pool", runs=[(run, 5)], by=mallory)
     return run, pool, batch_of(other_evalset, {"q1": ["c9"]}, by=mallory, assessors=[mallory], name="mine")
