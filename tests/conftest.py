@@ -51,10 +51,14 @@ def django_db_setup(django_db_setup, django_db_blocker) -> Iterator[None]:
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         with connection.cursor() as cursor:
             # No test pulls the machine's plug: a commit need not wait for the disk. Holds for new connections.
-            cursor.execute(f"ALTER DATABASE {connection.settings_dict['NAME']} SET synchronous_commit = off")
+            name = connection.ops.quote_name(connection.settings_dict["NAME"])
+            cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
             cursor.execute("SELECT current_setting('is_superuser')")
             if cursor.fetchone() == ("on",):
                 patch.setattr(TransactionTestCase, "_fixture_teardown", delete_all_rows)
+        # Fifty threads of a test share the pool's eight connections, however busy the machine.
+        if pool := connection.settings_dict["OPTIONS"].get("pool"):
+            pool["timeout"] = 60
         connection.close()
         connection.close_pool()
         yield
