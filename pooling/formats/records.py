@@ -21,6 +21,7 @@ from .text import id_is_good, lines, warn_if_decoded_twice
 
 LARGEST_JSON_ID = 2**63
 LARGEST_NUMBER = 2**31 - 1  # of the columns that hold them
+STEPS = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}  # into and out of containers
 DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 ESCAPED_BACKSLASH = re.compile(rb"\\\\")
 PAIRED = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -97,10 +98,11 @@ def json_events(source: Source, findings: Findings, *, expected: str) -> Iterato
                         "json", line=checked, expected="whole characters, not half of a surrogate pair"
                     )
                     return
-            if event in ("end_map", "end_array"):
+            step = STEPS.get(event, 0)
+            if step < 0:
                 depth -= 1
-            yield stream.line, depth, event, value
-            if event in ("start_map", "start_array"):
+            yield checked, depth, event, value
+            if step > 0:
                 depth += 1
                 if depth > DEEPEST:
                     add_depth_fault(findings, stream.line, "")

@@ -524,6 +524,13 @@ def test_the_command_says_what_is_wrong(real_pool, evalset, alice, arguments, re
     assert not Batch.objects.exists()
 
 
+def test_instructions_with_a_nul_are_bad_input(real_pool, evalset, alice, tmp_path):
+    path = tmp_path / "instructions.md"
+    path.write_text("Read \0 all.")
+    with pytest.raises(CommandError, match="NUL"):
+        run(evalset.slug, "first", "--name", "Week 1", "--assessor", "alice", "--instructions", str(path))
+
+
 def test_a_lease_that_ended_shows_as_nothing_held(busy_batch):
     let_leases_end(busy_batch)
     assert batch_reads.batch_figures(busy_batch).held == 0
