@@ -107,7 +107,8 @@ def vocabulary_of(coded: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
 def columnar(block: bytes, first_line: int, tags: Tags) -> Part | None:
     """The entries of a block whose every line has the plain form, else None."""
     skeleton = block.translate(None, PRINTABLE)
-    if not is_regular(skeleton):
+    # two spaces side by side count as one: five columns with a doubled space are not six
+    if not is_regular(skeleton) or b"  " in block:
         block = tidied(block, skeleton)
         skeleton = block.translate(None, PRINTABLE)
         if not block or not is_regular(skeleton):

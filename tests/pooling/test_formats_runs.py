@@ -414,6 +414,7 @@ ODD_LINES = [
     "q1 Q0 a 1 2.5 s",
     "q1\tQ0\ta 2 2.5 s",
     "q1  Q0 a 2 2.5 s ",
+    "q1  a 2 2.5 s",
     "  q1 Q0 ü 3 2.5 s\r",
     "q1 Q0 a\x0bb 3 2.5 s",
     "q1 Q0 b 3 nan s",
