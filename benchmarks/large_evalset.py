@@ -111,7 +111,7 @@ INSERT INTO judging_judgment (evalset_id, question_id, chunk_id, revision, asses
     pair_id, seconds, judged_at, note, spans, facts, details)
 SELECT %(evalset)s, %(question)s + n, said.chunk, 1, %(person)s + 1 + said.person %% {PEOPLE},
     CASE WHEN j = {JUDGED} THEN 'skip' ELSE 'grade' END,
-    CASE WHEN j < {JUDGED} THEN (said.grade + (reader > 0 AND (n + j + reader) %% 4 = 0)::int) %% 4 END,
+    CASE WHEN j < {JUDGED} THEN (said.grade + (reader > 0 AND (n / 2 + j + reader) %% 4 = 0)::int) %% 4 END,
     CASE WHEN j = {JUDGED} THEN 'unclear-question' ELSE '' END, 'desk', p.id, 4 + (n * j) %% 30,
     now() - make_interval(secs => (%(questions)s - n) * 100 - j - reader), '', '[]', '{{}}', '{{}}'
 FROM generate_series(1, %(questions)s) n
@@ -235,7 +235,7 @@ def make_world(name: str, questions: int) -> None:
 def find_world(name: str) -> World:
     """What `make_world` made under that name."""
     evalset = EvalSet.objects.get(slug=name)
-    first = [question.pk for question in evalset.questions.order_by("pk")[:20]]
+    first = [question.pk for question in evalset.questions.order_by("pk")[:500]]
     waiting = waiting_pairs(evalset, questions=first)[0]
     runs = evalset.runs.order_by("name")
     return World(

@@ -248,17 +248,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 12 * 3600, "socket_conn
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
-CACHES: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # Figures of large eval sets (judging/reckoning.py), in a table that all processes share.
-    "figures": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
-        "LOCATION": "judging_figures",
-        "TIMEOUT": None,
-        "OPTIONS": {"MAX_ENTRIES": 10_000},
-        "VERSION": 1,  # the next number whenever what is kept changes its shape: older figures are left unread then
-    },
-}
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
 MESSAGE_TAGS = {messages.ERROR: "danger", messages.DEBUG: "secondary"}
 

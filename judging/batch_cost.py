@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from judging.pool_report import PoolReport
 from judging.services.batch_pairs import BatchRow
 from judging.services.gold import decided_answers, gold_count, not_read_by_all
-from judging.services.pools import measure_pool
 from judging.services.remainder import judged_too_seldom
 from pooling.models import Pool
 
@@ -56,16 +56,15 @@ class Cost:
         return self.seconds / max(1, self.people)
 
 
-def batch_cost(plan: Plan) -> Cost:
-    """The remainder of the pool as it stands, and the hours that judging it takes, gold included."""
-    numbers = measure_pool(plan.pool)
+def batch_cost(plan: Plan, pool: PoolReport) -> Cost:
+    """The remainder that the report of the plan's pool says, and the hours that judging it takes, gold included."""
+    numbers = pool.numbers
     copies = numbers.totals.in_judged_class
     left_out = plan.without_copies
-    left = {
-        question.question_id
-        for question in numbers.questions
-        if question.counts.remainder > (question.counts.in_judged_class if left_out else 0)
-    }
+    of_question = pool.questions.column("remainder")
+    if left_out:
+        of_question = of_question - pool.questions.column("in_judged_class")
+    left = set(pool.questions.question_ids[of_question > 0].tolist())
     pairs = numbers.totals.remainder - (copies if left_out else 0)
     judgments = pairs + round(plan.overlap_share * pairs) * (plan.overlap - 1)
     again: list[BatchRow] = []

@@ -246,7 +246,7 @@ def question_rows(batch: Batch) -> QuerySet[BatchQuestion]:
         return Subquery(rows.values(path).annotate(total=total).values("total"))
 
     path = "pair__batch_question"
-    return batch.batch_questions.select_related("question", "assigned_to__user").annotate(
+    return batch.batch_questions.select_related("question__evalset", "assigned_to__user").annotate(
         pair_count=of_question(pairs, "batch_question", Count("pk")),
         filled_count=of_question(pairs, "batch_question", Count("filled_at")),
         held_count=of_question(held, path, Count("pk")),
@@ -275,7 +275,11 @@ def gold_misses(batch: Batch) -> QuerySet[Judgment]:
 
 
 def _to_read(judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    return with_opening(judgments).select_related("question", "chunk", "assessor__user").order_by("-pk")
+    return (
+        with_opening(judgments)
+        .select_related("question__evalset", "chunk__evalset", "assessor__user")
+        .order_by("-pk")
+    )
 
 
 def reason_counts(batch: Batch) -> list[tuple[str, int, int]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judging.pool_numbers import PairCounts, PoolNumbers, QuestionCounts, RunCounts
+from judging.pool_numbers import PairCounts, PoolNumbers, RunCounts
 from pooling.models import Pool, Run
 from pooling.rankings import RunToDepth
 
@@ -122,24 +122,6 @@ def chain_rows(
         ChainRow(pool, count, max(counts), count * seconds_per_judgment)
         for pool, count in zip(chain, counts, strict=True)
     ]
-
-
-QUESTION_ORDERS: dict[str, Callable[[PairCounts], int]] = {
-    "union": lambda counts: counts.union,
-    "pairs": lambda counts: counts.pairs,
-    "judged": lambda counts: counts.judged,
-    "queued": lambda counts: counts.queued,
-    "remainder": lambda counts: counts.remainder,
-}
-
-
-def sorted_questions(numbers: PoolNumbers, sort: str, only: Collection[int] | None) -> list[QuestionCounts]:
-    """The questions in `only` (None: all) in the order that an address asks for by `union` or `-union` and the like."""
-    rows = (
-        numbers.questions if only is None else [row for row in numbers.questions if row.question_id in only]
-    )
-    value = QUESTION_ORDERS.get(sort.removeprefix("-"))
-    return sorted(rows, key=lambda row: value(row.counts), reverse=sort.startswith("-")) if value else rows
 
 
 def numbers_json(

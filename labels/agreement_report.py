@@ -108,6 +108,11 @@ class AgreementReport:
     confusion: Array
     against_rest: list[AgainstRest]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A report that is kept has everything worked out, and leaves the pairs themselves behind."""
+        worked_out = {"_most_shared": self._most_shared, "parts": self.parts}
+        return {**self.__dict__, **worked_out, "rated": None}
+
     @property
     def twos(self) -> list[Two]:
         """The two assessors each who share the most pairs; none where there are only two, who are all there is."""

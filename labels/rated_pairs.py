@@ -9,8 +9,9 @@ chosen and not drawn, and everybody meets them. A grade of an earlier text count
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
-from dataclasses import dataclass
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +30,7 @@ RATED = """
         WHERE j.evalset_id = %(evalset)s AND j.kind = 'grade' AND j.source IN ('desk', 'import')
           AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)
           AND NOT EXISTS (SELECT FROM judging_batchpair gold WHERE gold.id = j.pair_id AND gold.gold_grade IS NOT NULL)
-          AND (%(batch)s::bigint IS NULL
-               OR EXISTS (SELECT FROM judging_batchpair p WHERE p.id = j.pair_id AND p.batch_id = %(batch)s))
+          {within}
         ORDER BY j.question_id, j.chunk_id, j.revision, j.assessor_id, j.judged_at DESC, j.id DESC
     ),
     counted AS (
@@ -44,6 +44,11 @@ RATED = """
 """
 
 
+_WITHIN_BATCH = "AND j.pair_id IN (SELECT id FROM judging_batchpair WHERE batch_id = %(batch)s)"
+# Of the pairs with the same two grades, so many are listed.
+LISTED = 1000
+
+
 class RatedPair(NamedTuple):
     """One text for one question; `complete_at` is when the last of its grades was given."""
 
@@ -51,6 +56,14 @@ class RatedPair(NamedTuple):
     chunk_id: int
     revision: int
     complete_at: datetime.datetime
+
+
+@dataclass
+class GradedAlike:
+    """The pairs with the same two grades: how many, and the first of them with all their grades, lowest first."""
+
+    count: int = 0
+    listed: list[tuple[RatedPair, list[int]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -64,18 +77,24 @@ class RatedPairs:
     assessors: list[Assessor]
     ratings: Array
 
-    def between(self, low: int, high: int) -> Iterable[tuple[RatedPair, list[int]]]:
-        """The pairs that somebody graded `low` and somebody else `high`, each with all its grades, lowest first."""
+    def by_grades(self) -> dict[tuple[int, int], GradedAlike]:
+        """By two grades, the lower one first, the pairs that somebody graded the one and somebody else the other."""
+        found: defaultdict[tuple[int, int], GradedAlike] = defaultdict(GradedAlike)
         for pair, row in zip(self.pairs, self.ratings, strict=True):
-            grades = sorted(int(grade) for grade in row[~np.isnan(row)])
-            if low in grades and high in grades and (low != high or grades.count(low) >= 2):
-                yield pair, grades
+            grades = sorted(row[~np.isnan(row)].astype(int).tolist())
+            for two in set(itertools.combinations(grades, 2)):
+                alike = found[two]
+                alike.count += 1
+                if alike.count <= LISTED:
+                    alike.listed.append((pair, grades))
+        return dict(found)
 
 
 def rated_pairs(evalset: EvalSet, batch: Batch | None = None) -> RatedPairs:
     """The pairs with at least two independent grades by people, in the whole eval set or within one batch."""
     with connection.cursor() as cursor:
-        cursor.execute(RATED, {"evalset": evalset.pk, "batch": batch.pk if batch else None})
+        sql = RATED.format(within=_WITHIN_BATCH if batch else "")
+        cursor.execute(sql, {"evalset": evalset.pk, "batch": batch.pk if batch else None})
         rows = cursor.fetchall()
     people = {assessor for row in rows for assessor in row[3]}
     assessors = list(Assessor.objects.filter(pk__in=people).select_related("user").order_by("name"))

@@ -36,7 +36,7 @@ def relations_of(chunk: Chunk) -> list[Relation]:
     said = PairVerdict.objects.filter(Q(first=chunk) | Q(second=chunk)).order_by("id")
     latest = {
         (verdict.first_id, verdict.second_id): verdict
-        for verdict in said.select_related("first", "second", "assessor")
+        for verdict in said.select_related("first__evalset", "second__evalset", "assessor")
     }
     found = []
     for verdict in latest.values():

@@ -9,9 +9,19 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from evalsets.models import EvalSet
-from judging.reckoning import Report, is_large
+from judging.models import Assessor, Batch, BatchPair
+from judging.pool_report import POOL
+from judging.reckoning import JUDGMENTS_AT_ONCE, Report, is_large
+from labels.agreement import Coefficient
+from labels.agreement_report import AgreementReport, report_agreement
+from labels.conflicts import LabelConflict, label_conflicts
 from labels.coverage import RunCoverage, coverage_of_runs
 from labels.differences import ChangedCounts, changes_since
+from labels.judge_grades import graded_pairs
+from labels.judge_report import JudgeReport, JudgeSummary, among_people, report_on, summarise
+from labels.models import DuplicateCandidate
+from labels.rated_pairs import GradedAlike, rated_pairs
+from labels.services.carrying import RulePlan, plan_by_rule
 from labels.services.freezing import latest_release
 from labels.settling import JudgeLabels, SettledCounts, labels_of_judges, settled_counts
 from labels.waiting import Queue, read_queue
@@ -19,6 +29,7 @@ from pooling.models import Ranking
 
 # Beyond so many rankings the coverage of the runs is left to a job.
 RANKINGS_AT_ONCE = 10_000
+CONFLICTS_SHOWN = 50
 
 
 class Standing(NamedTuple):
@@ -50,6 +61,70 @@ def _has_many_rankings(evalset: EvalSet, key: int) -> bool:
     return is_large(evalset, key) or rankings.exists()
 
 
+def _of_batch(evalset: EvalSet, key: int) -> Batch | None:
+    return evalset.batches.get(pk=key) if key else None
+
+
+def _has_much_overlap(evalset: EvalSet, key: int) -> bool:
+    """Of a batch where there is a key, else of the eval set."""
+    if not key:
+        return is_large(evalset)
+    pairs = BatchPair.objects.filter(batch=key).order_by()[JUDGMENTS_AT_ONCE : JUDGMENTS_AT_ONCE + 1]
+    return pairs.exists()
+
+
+class JudgePage(NamedTuple):
+    """A judge beside people, and people among themselves by the same coefficient (None: too few pairs)."""
+
+    report: JudgeReport
+    among_people: Coefficient | None
+
+
+def _judges(evalset: EvalSet, _key: int) -> list[JudgeSummary]:
+    graded = graded_pairs(evalset)
+    return [
+        summarise(graded, said, grades=evalset.grades, threshold=evalset.threshold, resamples=0)
+        for said in graded.judges
+    ]
+
+
+def _judge(evalset: EvalSet, key: int) -> JudgePage:
+    graded = graded_pairs(evalset)
+    report = report_on(
+        graded,
+        graded.of(evalset.assessors.get(pk=key, kind=Assessor.Kind.MODEL)),
+        grades=evalset.grades,
+        threshold=evalset.threshold,
+        slices=dict(evalset.questions.values_list("pk", "slices")),
+    )
+    return JudgePage(report, among_people(evalset, report.summary.verdict.read))
+
+
+class Copies(NamedTuple):
+    """Candidates that wait for a decision, equal and near ones, and those that their periods keep `apart`.
+
+    `conflicts` are the first labels that disagree within a class, and there are so many `more_conflicts`.
+    """
+
+    equal: int
+    near: int
+    apart: int
+    conflicts: list[LabelConflict]
+    more_conflicts: int
+
+
+def _copies(evalset: EvalSet, _key: int) -> Copies:
+    undecided = DuplicateCandidate.objects.filter(evalset=evalset).open()
+    conflicts = label_conflicts(evalset)
+    return Copies(
+        equal=undecided.filter(equal=True).count(),
+        near=undecided.filter(equal=False).count(),
+        apart=evalset.duplicate_candidates.apart_by_period().count(),
+        conflicts=conflicts[:CONFLICTS_SHOWN],
+        more_conflicts=max(0, len(conflicts) - CONFLICTS_SHOWN),
+    )
+
+
 STANDING: Report[Standing] = Report("standing", _standing)
 QUEUE: Report[Queue] = Report("queue", lambda evalset, _key: read_queue(evalset))
 COVERAGE: Report[dict[int, RunCoverage]] = Report(
@@ -60,6 +135,33 @@ LABELS_OF_JUDGES: Report[JudgeLabels] = Report(
     "labels-of-judges", lambda evalset, _key: labels_of_judges(evalset)
 )
 
+AGREEMENT: Report[AgreementReport] = Report(
+    "agreement", lambda evalset, key: report_agreement(evalset, _of_batch(evalset, key)), _has_much_overlap
+)
+RATED: Report[dict[tuple[int, int], GradedAlike]] = Report(
+    "rated-pairs",
+    lambda evalset, key: rated_pairs(evalset, _of_batch(evalset, key)).by_grades(),
+    _has_much_overlap,
+)
+JUDGES: Report[list[JudgeSummary]] = Report("judges", _judges)
+JUDGE: Report[JudgePage] = Report("judge", _judge)
+COPIES: Report[Copies] = Report("copies", _copies)
+PLAN: Report[RulePlan] = Report("carrying", lambda evalset, _key: plan_by_rule(evalset))
+
 REPORTS: dict[str, Report[Any]] = {
-    report.name: report for report in (STANDING, QUEUE, COVERAGE, CHANGES, LABELS_OF_JUDGES)
+    report.name: report
+    for report in (
+        STANDING,
+        QUEUE,
+        COVERAGE,
+        CHANGES,
+        LABELS_OF_JUDGES,
+        AGREEMENT,
+        RATED,
+        JUDGES,
+        JUDGE,
+        COPIES,
+        PLAN,
+        POOL,
+    )
 }

@@ -168,19 +168,18 @@ def settled_pairs(
     questions: Iterable[int] | None = None,
     why: Sequence[Why] = (),
     judges: Iterable[Assessor] = (),
-    offset: int = 0,
-    limit: int | None = None,
 ) -> list[SettledPair]:
     """Pairs with a judgment that counts, by question ID, then chunk ID: of these `questions`, settled by a `why`."""
+    if questions is not None and not (questions := list(questions)):
+        return []
     sql = f"""{SETTLED}
         SELECT {COLUMNS} FROM settled
         JOIN evalsets_question q ON q.id = settled.question_id
         JOIN evalsets_chunk c ON c.id = settled.chunk_id
         WHERE %(why)s::text[] = '{{}}' OR why = ANY(%(why)s::text[])
-        ORDER BY q.external_id, c.external_id
-        OFFSET %(offset)s LIMIT %(limit)s"""  # noqa: S608 - no value from outside is in the text
+        ORDER BY q.external_id, c.external_id"""  # noqa: S608 - no value from outside is in the text
     parameters = settle_parameters(evalset, questions=questions, judges=judges)
-    with _cursor_of(sql, {**parameters, "why": list(why), "offset": offset, "limit": limit}) as cursor:
+    with _cursor_of(sql, {**parameters, "why": list(why)}) as cursor:
         return [SettledPair(*row) for row in cursor.fetchall()]
 
 
@@ -190,14 +189,9 @@ def labels_of_question(question: Question) -> dict[int, SettledPair]:
     return {pair.chunk_id: pair for pair in pairs}
 
 
-def contested_pairs(evalset: EvalSet, *, offset: int = 0, limit: int | None = None) -> list[SettledPair]:
+def contested_pairs(evalset: EvalSet) -> list[SettledPair]:
     """The pairs whose grades settle to nothing."""
-    return settled_pairs(evalset, why=["contested"], offset=offset, limit=limit)
-
-
-def skipped_only_pairs(evalset: EvalSet, *, offset: int = 0, limit: int | None = None) -> list[SettledPair]:
-    """The pairs that nobody graded and somebody skipped or could not judge."""
-    return settled_pairs(evalset, why=["skipped-only"], offset=offset, limit=limit)
+    return settled_pairs(evalset, why=["contested"])
 
 
 def settled_counts(evalset: EvalSet) -> SettledCounts:

@@ -52,7 +52,7 @@ def columns(comparison: Comparison, question_pk: int, depth: int) -> tuple[Colum
     truth = known.truth()
     graded = [_only(match(truth, one.rankings, one.inadmissible, one.truncated), number) for one in loaded]
     ranks = [_ranks(one, depth) for one in graded]
-    chunks = Chunk.objects.in_bulk({chunk for one in ranks for chunk in one})
+    chunks = comparison.evalset.chunks.in_bulk({chunk for one in ranks for chunk in one})
     texts = {
         revision.chunk_id: revision
         for revision in ChunkRevision.objects.current().filter(chunk__in=chunks.values())

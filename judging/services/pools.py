@@ -74,7 +74,7 @@ def pairs_of_question(pool: Pool, question: Question) -> list[PooledPair]:
     if row is None:
         return []
     runs = {item.position: item.run for item in pool.pool_runs.select_related("run")}
-    chunks = Chunk.objects.in_bulk(row.chunk_ids + row.unsampled_ids)
+    chunks = pool.evalset.chunks.in_bulk(row.chunk_ids + row.unsampled_ids)
     states = read_pair_states(pool.evalset, np.array([question.pk]))
     said = {"judged": states.judged, "cannot be judged": states.cannot_judge, "queued": states.queued}
     returns = iter([(runs[run], rank) for run, rank in zip(row.returned_by, row.returned_rank, strict=True)])

@@ -17,11 +17,13 @@ from evalsets.errors import BadInput, Refused
 from evalsets.listing import page_of
 from evalsets.models import EvalSet, Member
 from judging import batch_reads, batch_room
-from judging.batch_cost import Cost, Plan, batch_cost
+from judging.batch_cost import Plan, batch_cost
 from judging.batch_forms import MOST_GOLD, BatchForm, ExtendForm, ReassignForm
 from judging.desk import my_open_batches
 from judging.models import Batch
+from judging.pool_report import POOL
 from judging.reading import markdown
+from judging.reckoning import as_of
 from judging.services import batches as services
 
 # So many of the latest skips, and of the other lists of judgments, are shown.
@@ -61,7 +63,7 @@ def batch_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """Describe a batch; what it costs stands beside it and follows each change."""
     if request.method != "POST":
         form = _form_from_address(request.GET, evalset)
-        context = {"evalset": evalset, "form": form, "cost": _cost(form, request.GET, evalset)}
+        context = {"evalset": evalset, "form": form, **_cost(form, request.GET, evalset)}
         template = "judging/batch_new.html#cost" if request.htmx else "judging/batch_new.html"
         return render(request, template, context)
     form = BatchForm(request.POST, request.FILES, evalset=evalset)
@@ -74,7 +76,7 @@ def batch_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         else:
             messages.success(request, f"{batch} is with its assessors: {batch.pairs.count()} pairs.")
             return redirect(batch)
-    context = {"evalset": evalset, "form": form, "cost": _cost(form, request.POST, evalset)}
+    context = {"evalset": evalset, "form": form, **_cost(form, request.POST, evalset)}
     return render(request, "judging/batch_new.html", context, status=422)
 
 
@@ -90,12 +92,15 @@ def _form_from_address(address: QueryDict, evalset: EvalSet) -> BatchForm:
     return BatchForm(initial=initial, evalset=evalset)
 
 
-def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> Cost | None:
-    """The cost of what the fields say so far, as far as they can be read."""
+def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> dict[str, Any]:
+    """The `cost` of what the fields say so far, as far as they can be read, and what it is `as_of`."""
     asked = str(said.get("pool") or form.initial.get("pool") or "")
     pool = evalset.pools.filter(pk=asked).first() if asked.isdecimal() else None
     if pool is None:
-        return None
+        return {}
+    read = POOL.read(evalset, pool.pk)
+    if read.value is None:
+        return {"as_of": as_of(read)}
     share = _number(said.get("overlap_percent"), 0.0, most=100.0) / 100
     overlap = int(_number(said.get("overlap"), 2.0, most=50.0)) if share else 1
     people = {int(user) for user in said.getlist("assessors") if user.isdecimal()}
@@ -110,7 +115,7 @@ def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> Cost | None:
         gold=said.get("gold", ""),
         gold_share=_number(said.get("gold_percent"), 5.0, most=MOST_GOLD) / 100,
     )
-    return batch_cost(plan)
+    return {"cost": batch_cost(plan, read.value), "as_of": as_of(read)}
 
 
 def _number(text: str | None, otherwise: float, *, most: float) -> float:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -15,20 +16,21 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.listing import page_of, sorted_by
-from evalsets.models import EvalSet, Question
-from judging.pool_course import FoundRow, FoundTable, course_of, found_table, lines_picture, shuffled
+from evalsets.models import EvalSet
+from judging.pool_course import FoundRow, lines_picture
 from judging.pool_forms import PoolForm, PoolNameForm, SimulationForm, beginning, suggested_name
 from judging.pool_numbers import PoolNumbers
-from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, sorted_questions, waterfall
+from judging.pool_report import ENTRIES_AT_ONCE, POOL
+from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, waterfall
+from judging.reckoning import as_of
 from judging.services.pools import mending_pool, pairs_of_question, preview_pool
 from judging.services.remainder import remainder_lines
 from judging.services.simulating import latest_simulation, start_simulating
-from pooling.models import Pool
 from pooling.pooled import ancestors, pair_totals
 from pooling.rankings import RunToDepth
 from pooling.services.pool_jobs import BUILT_AT_ONCE, start_building
 from pooling.services.pools import build_specified_pool, existing_pool
-from pooling.specifying import PoolSpecification, specification_of
+from pooling.specifying import PoolSpecification
 
 # Of an order, so many chunks are named.
 FIRST_SHOWN = 4
@@ -83,8 +85,13 @@ def _preview(
     context: dict[str, Any] = {"evalset": evalset, "form": form}
     if form.is_valid() and form.specification:
         specification = form.specification
-        context |= _numbers_context(specification, preview_pool(specification))
+        if request.method == "GET" and specification.reads_at_most > ENTRIES_AT_ONCE:
+            context["entries"] = specification.reads_at_most
+            return render(request, "judging/pool_new.html", context)
+        numbers = preview_pool(specification)
+        context |= _numbers_context(specification.runs, numbers, len(numbers.questions))
         context |= {
+            "specification": specification,
             "name_form": name_form or PoolNameForm(initial={"name": suggested_name(specification)}),
             "already": existing_pool(specification),
         }
@@ -95,15 +102,15 @@ def _preview(
     return replace_url(response, address) if len(address) < LONGEST_ADDRESS else response
 
 
-def _numbers_context(specification: PoolSpecification, numbers: PoolNumbers) -> dict[str, Any]:
+def _numbers_context(runs: Sequence[RunToDepth], numbers: PoolNumbers, question_count: int) -> dict[str, Any]:
     return {
-        "specification": specification,
         "numbers": numbers,
+        "question_count": question_count,
         "parts": waterfall(numbers.totals),
-        "run_rows": run_rows(specification.runs, numbers),
-        "overlap_rows": overlap_rows(specification.runs, numbers),
+        "run_rows": run_rows(runs, numbers),
+        "overlap_rows": overlap_rows(runs, numbers),
         "largest_added": max((counts.added for counts in numbers.runs), default=0),
-        "overlap_left_out": max(0, len(specification.runs) - OVERLAP_SHOWN),
+        "overlap_left_out": max(0, len(runs) - OVERLAP_SHOWN),
     }
 
 
@@ -184,15 +191,21 @@ def _number(text: str | None) -> int:
 @access.reader
 def pool_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     pool = get_object_or_404(evalset.pools.select_related("evalset", "extends", "created_by"), pk=pk)
-    specification = specification_of(pool)
-    numbers = preview_pool(specification)
+    read = POOL.read(evalset, pool.pk)
+    if read.value is None:
+        missing = {"evalset": evalset, "heading": pool.name, "as_of": as_of(read)}
+        return render(request, "includes/not_worked_out.html", missing)
+    numbers, table, course = read.value
     chain = ancestors(pool)[::-1]  # the oldest first
     text = request.GET.get("q", "").strip()
-    page = page_of(request, sorted_questions(numbers, request.GET.get("sort", ""), _matching(evalset, text)))
-    shown = Question.objects.in_bulk([row.question_id for row in page])
+    page = page_of(request, table.places(request.GET.get("sort", ""), _matching(evalset, text)))
+    rows = [table.at(place) for place in page]
+    shown = evalset.questions.in_bulk([row.question_id for row in rows])
     without_copies = "without_copies" in request.GET
-    context = _numbers_context(specification, numbers) | {
+    runs = [RunToDepth(item.run, item.k) for item in pool.pool_runs.select_related("run__system")]
+    context = _numbers_context(runs, numbers, len(table.question_ids)) | {
         "evalset": evalset,
+        "as_of": as_of(read),
         "pool": pool,
         "without_copies": without_copies,
         "to_judge": numbers.totals.remainder - (numbers.totals.in_judged_class if without_copies else 0),
@@ -200,18 +213,13 @@ def pool_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespon
         "chain_rows": chain_rows(chain, pair_totals(chain), numbers.seconds_per_judgment),
         "extensions": pool.extensions.all(),
         "batches": pool.batches.all(),
-        "course": _course(pool),
+        "course": course,
         "reordering_count": pool.reorderings.count(),
         "page": page,
-        "question_rows": [(shown[row.question_id], row.counts) for row in page],
+        "question_rows": [(shown[row.question_id], row.counts) for row in rows],
         "q": text,
     }
     return render(request, "judging/pool_detail.html", context)
-
-
-def _course(pool: Pool) -> FoundTable | None:
-    curve = course_of(pool)
-    return found_table([curve, shuffled(curve)], relevant=curve.points[-1][1]) if curve else None
 
 
 @require_GET

@@ -11,12 +11,13 @@ from django.views.decorators.http import require_GET
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.listing import page_of
-from evalsets.models import Chunk, EvalSet, Question
+from evalsets.models import EvalSet
 from judging.models import Batch
+from judging.reckoning import as_of
 from labels.agreement_definitions import DEFINITIONS, OF_COEFFICIENTS
-from labels.agreement_report import report_agreement
-from labels.rated_pairs import rated_pairs
+from labels.rated_pairs import GradedAlike
 from labels.ratings import Array
+from labels.reports import AGREEMENT, RATED
 from labels.settling import settled_pairs
 
 # The size of a cell of the confusion picture, and of the room for its labels.
@@ -28,8 +29,14 @@ CELL_WIDTH, CELL_HEIGHT, ROOM_LEFT, ROOM_ABOVE = 84, 48, 70, 44
 def agreement(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """The agreement of an eval set, or with `?batch=` of one batch; for the batch's page a summary of it."""
     batch = _batch_of(request, evalset)
-    report = report_agreement(evalset, batch)
+    read = AGREEMENT.read(evalset, batch.pk if batch else 0)
+    report = read.value
+    if report is None:
+        missing = {"evalset": evalset, "heading": "Agreement", "as_of": as_of(read)}
+        template = "includes/as_of.html" if request.htmx else "includes/not_worked_out.html"
+        return render(request, template, missing)
     context = {
+        "as_of": as_of(read),
         "evalset": evalset,
         "batch": batch,
         "batches": evalset.batches.all()[:200],
@@ -52,10 +59,11 @@ def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     batch = _batch_of(request, evalset)
     grades = [request.GET.get(name, "") for name in ("low", "high")]
     low, high = sorted(int(grade) if grade.isdecimal() else 0 for grade in grades)
-    found = list(rated_pairs(evalset, batch).between(low, high))
-    page = page_of(request, found)
-    questions = Question.objects.in_bulk([pair.question_id for pair, _ in page])
-    chunks = Chunk.objects.in_bulk([pair.chunk_id for pair, _ in page])
+    read = RATED.read(evalset, batch.pk if batch else 0)
+    found = (read.value or {}).get((low, high), GradedAlike())
+    page = page_of(request, found.listed)
+    questions = evalset.questions.in_bulk([pair.question_id for pair, _ in page])
+    chunks = evalset.chunks.in_bulk([pair.chunk_id for pair, _ in page])
     settled = {
         (pair.question_id, pair.chunk_id): pair for pair in settled_pairs(evalset, questions=questions)
     }
@@ -64,7 +72,9 @@ def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "batch": batch,
         "low": low,
         "high": high,
-        "count": len(found),
+        "count": found.count,
+        "as_of": as_of(read),
+        "known": read.value is not None,
         "page": page,
         "rows": [
             (

@@ -99,7 +99,7 @@ def neighbours_of(chunk: Chunk, current: ChunkRevision) -> list[ChunkRevision]:
     siblings = (
         ChunkRevision.objects.current()
         .filter(chunk__evalset=chunk.evalset_id, doc_id=current.doc_id)
-        .select_related("chunk")
+        .select_related("chunk__evalset")
     )
     ordered = list(siblings.order_by(F("start").asc(nulls_last=True), "chunk__external_id")[:1000])
     here = next((i for i, item in enumerate(ordered) if item.pk == current.pk), 0)
@@ -118,5 +118,5 @@ def grades_by_question(chunk: Chunk) -> list[GradeShown]:
     for question_id, revision in judged:
         older[question_id] = older.get(question_id, 0) + (revision != chunk.revision)
     settled = labels_of_chunk(chunk)
-    questions = Question.objects.filter(pk__in=older).order_by("external_id")
+    questions = chunk.evalset.questions.filter(pk__in=older).order_by("external_id")
     return [GradeShown(question, settled.get(question.pk), older[question.pk]) for question in questions]

@@ -58,8 +58,8 @@ def contested_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         listed = queue.waiting if why == "waiting" else queue.skipped_only
     page = page_of(request, listed)
     pairs = _still(evalset, list(page), why)
-    questions = evalset.questions.select_related("evalset").in_bulk([pair.question_id for pair in pairs])
-    chunks = evalset.chunks.select_related("evalset").in_bulk([pair.chunk_id for pair in pairs])
+    questions = evalset.questions.in_bulk([pair.question_id for pair in pairs])
+    chunks = evalset.chunks.in_bulk([pair.chunk_id for pair in pairs])
     context["page"] = page
     context["since"] = len(page) - len(pairs)
     context["rows"] = [

@@ -21,13 +21,16 @@ from evalsets.models import Chunk, ChunkRevision, EvalSet
 from evalsets.services.jobs import start_job
 from judging.class_graph import Link, classes
 from judging.models import ChunkClass, PairVerdict
+from judging.reckoning import as_of
 from judging.services.verdicts import VerdictGiven, give_verdict, standing_verdict
 from labels.conflicts import label_conflicts
 from labels.models import DuplicateCandidate
+from labels.reports import COPIES
 from labels.services.duplicates import find_equal
 
 Verdict = PairVerdict.Verdict
-CONFLICTS_SHOWN = 50
+# So many candidates that are left to decide are counted one by one; then there are "more than" that.
+COUNTED_LEFT = 1000
 
 
 @require_GET
@@ -38,20 +41,17 @@ def duplicate_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     found = evalset.chunk_classes.annotate(size=Count("members")).order_by("-size", "pk")
     if text := request.GET.get("q", "").strip():
         found = found.filter(members__chunk__external_id__icontains=text).distinct()
-    page = page_of(request, found.prefetch_related("members__chunk"), per_page=20)
-    conflicts = label_conflicts(evalset)
+    page = page_of(request, found.prefetch_related("members__chunk__evalset"), per_page=20)
+    copies = COPIES.read(evalset)
     context = {
         "evalset": evalset,
-        "equal": undecided.filter(equal=True).count(),
-        "near": undecided.filter(equal=False).count(),
-        "apart": evalset.duplicate_candidates.apart_by_period().count(),
+        "as_of": as_of(copies),
+        "copies": copies.value,
         "looked": evalset.events.filter(verb="duplicates-found").first(),
         "first": undecided.first(),
         "page": page,
         "rows": [(item, [member.chunk for member in item.members.all()]) for item in page],
         "q": text,
-        "conflicts": conflicts[:CONFLICTS_SHOWN],
-        "more_conflicts": max(0, len(conflicts) - CONFLICTS_SHOWN),
     }
     return render(request, "labels/duplicate_list.html", context)
 
@@ -117,7 +117,8 @@ def _shown(evalset: EvalSet, candidate: DuplicateCandidate) -> dict[str, Any]:
         ],
         "standing": standing_verdict(first, second),
         "following": following,
-        "left": DuplicateCandidate.objects.filter(evalset=evalset).open().count(),
+        "left": DuplicateCandidate.objects.filter(evalset=evalset).open()[: COUNTED_LEFT + 1].count(),
+        "counted_left": COUNTED_LEFT,
         "key": uuid.uuid4(),
     }
 

@@ -13,11 +13,13 @@ from evalsets.access import AuthedRequest
 from evalsets.differences import difference
 from evalsets.errors import Refused
 from evalsets.listing import page_of
-from evalsets.models import EvalSet, Question
+from evalsets.models import EvalSet
 from evalsets.services.jobs import start_job
+from judging.reckoning import as_of
 from labels.exports.reading import revisions_of
 from labels.models import TextMapping
-from labels.services.carrying import carriages_of, decide_mapping, plan_by_rule
+from labels.reports import PLAN
+from labels.services.carrying import carriages_of, decide_mapping
 
 
 @require_GET
@@ -25,8 +27,9 @@ from labels.services.carrying import carriages_of, decide_mapping, plan_by_rule
 def mapping_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """What was proposed, what a rule would carry, and which mappings wait for a person."""
     mappings = TextMapping.objects.filter(evalset=evalset).select_related(
-        "old_chunk", "new_chunk", "decided_by"
+        "evalset", "old_chunk", "new_chunk", "decided_by"
     )
+    plan = PLAN.read(evalset)
     decided = request.GET.get("show") == "decided"
     waiting = mappings.filter(decided_at__isnull=True)
     shown = mappings.filter(decided_at__isnull=False).order_by("-decided_at", "-pk") if decided else waiting
@@ -37,7 +40,8 @@ def mapping_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "waiting": waiting.count(),
         "first": waiting.first(),
         "looked": mappings.order_by("-found_at").first(),
-        "plan": plan_by_rule(evalset),
+        "plan": plan.value,
+        "as_of": as_of(plan),
     }
     return render(request, "labels/mapping_list.html", context)
 
@@ -81,7 +85,7 @@ def mapping_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRes
     old, new = texts.get(old_key), texts.get(new_key)
     pieces = difference(old.text if old else "", new.text if new else "")
     carriages = carriages_of([mapping])
-    questions = Question.objects.in_bulk([item.question_id for item in carriages])
+    questions = evalset.questions.in_bulk([item.question_id for item in carriages])
     context = {
         "evalset": evalset,
         "mapping": mapping,

@@ -91,7 +91,7 @@ def ranking_strips(question: Question, settled: dict[int, SettledPair]) -> list[
         Ranking.objects.filter(question=question, run__in=runs).values_list("run_id", "chunk_ids")
     )
     tops = {run_id: chunk_ids[:STRIP_DEPTH] for run_id, chunk_ids in rankings.items()}
-    chunks = Chunk.objects.in_bulk({chunk_id for top in tops.values() for chunk_id in top})
+    chunks = question.evalset.chunks.in_bulk({chunk_id for top in tops.values() for chunk_id in top})
     strips = []
     for run in runs:
         if run.pk not in tops:
@@ -136,7 +136,7 @@ def judged_chunks_shown(question: Question, settled: dict[int, SettledPair]) -> 
     for judgment in judgments:
         of_model = judgment.assessor.kind == Assessor.Kind.MODEL
         (by_models if of_model else by_chunk).setdefault(judgment.chunk_id, []).append(judgment)
-    chunks = Chunk.objects.in_bulk(by_chunk)
+    chunks = question.evalset.chunks.in_bulk(by_chunk)
     revisions = current_revisions(chunks.values())
     shown = [
         JudgedChunk(

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.listing import page_of, sorted_by
-from evalsets.models import Chunk, EvalSet
+from evalsets.models import EvalSet
 from judging.reckoning import as_of
 from labels.coverage import NOTHING, RunCoverage, UnjudgedCount
 from labels.reports import COVERAGE
@@ -120,7 +120,7 @@ def ranking_detail(request: AuthedRequest, evalset: EvalSet, pk: int, question_p
     question = get_object_or_404(evalset.questions.select_related("evalset"), pk=question_pk)
     ranking = Ranking.objects.filter(run=run, question=question).first()
     page = page_of(request, ranking.chunk_ids if ranking else [], per_page=20)
-    chunks = Chunk.objects.in_bulk(list(page))
+    chunks = evalset.chunks.in_bulk(list(page))
     revisions = current_revisions(chunks.values())
     settled = labels_of_question(question)
     offset = page.start_index() if ranking and ranking.chunk_ids else 1

@@ -5,6 +5,7 @@ from django.core.management import call_command
 
 from judging.batch_cost import Plan, batch_cost
 from judging.models import Batch, ChunkClass, ClassMember
+from judging.pool_report import POOL
 from judging.services.batches import make_batch
 from pooling.models import Pool
 from pooling.services.pools import build_pool
@@ -37,7 +38,10 @@ def pairs_of(batch: Batch) -> set[tuple[str, str]]:
     ],
 )
 def test_a_batch_leaves_copies_out_where_asked(without_copies, expected, pool, carol, alice) -> None:
-    cost = batch_cost(Plan(pool=pool, people=1, assessors=[], without_copies=without_copies))
+    cost = batch_cost(
+        Plan(pool=pool, people=1, assessors=[], without_copies=without_copies),
+        POOL.read(pool.evalset, pool.pk).value,
+    )
     batch = make_batch(pool=pool, name="b", by=carol, assessors=[alice], without_copies=without_copies)
     assert pairs_of(batch) == expected
     assert (cost.pairs, cost.copies, cost.questions) == (len(expected), 1, 2)

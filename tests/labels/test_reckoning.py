@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 
@@ -12,45 +13,81 @@ from django.test.utils import CaptureQueriesContext
 from evalsets.errors import BadInput
 from evalsets.models import Job
 from evalsets.services.evalsets import change_settings
-from judging import reckoning
+from judging import pool_report, reckoning
+from judging.pool_report import PoolReport
 from judging.reckoning import as_of, state_of
 from judging.services.adjudication import adjudicate
-from labels.reports import COVERAGE, QUEUE, REPORTS, STANDING
+from labels.agreement_report import AgreementReport
+from labels.reports import COVERAGE, QUEUE, REPORTS, STANDING, JudgePage
 from labels.services.reckoning import reckon, start_reckoning
 from labels.tasks import reckon_job
+from pooling.services.pools import build_pool
 from tests.conftest import make_chunks, make_questions, make_run
 from tests.labels.builders import judge
 
 
 @pytest.fixture
-def large(evalset, monkeypatch):
-    """The eval set, as if it were a large one: two questions, two chunks, one pair that waits."""
+def large(evalset, alice, bob, monkeypatch):
+    """The eval set, as if it were a large one: two questions, two chunks, one pair that waits, a judge and a pool."""
     monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", 1)
+    monkeypatch.setattr(pool_report, "ENTRIES_AT_ONCE", 1)
     questions, chunks = make_questions(evalset, "q1", "q2"), make_chunks(evalset, "c1", "c2")
-    make_run(evalset, "run", {"q1": ["c1", "c2"], "q2": ["c1", "c2"]})
-    judge(questions[0], chunks[0], 0, by="file:a")
-    judge(questions[0], chunks[0], 3, by="file:b")
-    judge(questions[1], chunks[1], None, by="file:a")
+    run = make_run(evalset, "run", {"q1": ["c1", "c2"], "q2": ["c1", "c2"]})
+    build_pool(evalset=evalset, name="pool", runs=[(run, 2)], by=None)
+    judge(questions[0], chunks[0], 0, by=alice)
+    judge(questions[0], chunks[0], 3, by=bob)
+    judge(questions[0], chunks[1], 1, by="file:labels")
+    judge(questions[1], chunks[1], None, by=alice)
+    for chunk in chunks:
+        judge(questions[0], chunk, 1, by="model:judge")
     return evalset
 
 
-def read_all(evalset):
-    return {name: report.read(evalset).value for name, report in REPORTS.items()}
+def named(evalset) -> list[str]:
+    """All reports, as pages name them."""
+    keys = {
+        "judge": evalset.assessors.get(kind="model").pk,
+        "pool": evalset.pools.get().pk,
+    }
+    return [f"{name}:{keys[name]}" if name in keys else name for name in REPORTS]
+
+
+def read(evalset, name: str):
+    report, _, key = name.partition(":")
+    return REPORTS[report].read(evalset, int(key or 0)).value
+
+
+def as_shown(value):
+    """What can be compared of a report: arrays, and what they are of, are no words."""
+    if isinstance(value, AgreementReport):
+        return value.as_json()
+    if isinstance(value, JudgePage):
+        return value.report.as_json(), value.among_people
+    if isinstance(value, PoolReport):
+        return (
+            value.numbers,
+            value.course,
+            [value.questions.at(place) for place in value.questions.places("", None)],
+        )
+    return value
 
 
 @pytest.mark.parametrize("limit", ["JUDGMENTS_AT_ONCE", "QUESTIONS_AT_ONCE"])
 def test_only_a_large_eval_set_leaves_its_figures_to_a_job(large, monkeypatch, limit) -> None:
-    monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", 3)
+    monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", large.judgments.count())
     assert as_of(STANDING.read(large)) is None
     monkeypatch.setattr(reckoning, limit, 1)
     assert STANDING.read(large).value is None
 
 
 def test_kept_figures_are_those_of_a_small_eval_set(large, monkeypatch) -> None:
-    reckon(evalset=large, reports=list(REPORTS))
-    kept = read_all(large)
+    names = named(large)
+    assert {name: read(large, name) for name in names} == dict.fromkeys(names)
+    reckon(evalset=large, reports=names)
+    kept = {name: as_shown(read(large, name)) for name in names}
     monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", 100)
-    assert kept == read_all(large)
+    monkeypatch.setattr(pool_report, "ENTRIES_AT_ONCE", 100)
+    assert kept == {name: as_shown(read(large, name)) for name in names}
     assert None not in kept.values()
 
 
@@ -138,7 +175,7 @@ def test_a_job_works_the_figures_out_and_leads_back(large, carol) -> None:
     assert start_reckoning(evalset=large, reports=["standing"], back="/e/handbook/", by=carol) != job
 
 
-@pytest.mark.parametrize("report", ["nothing", "standing:x", "pool:"])
+@pytest.mark.parametrize("report", ["nothing", "standing:x", "pool:1:2"])
 def test_figures_that_there_are_not_are_refused(large, carol, report) -> None:
     with pytest.raises(BadInput, match="no figures called"):
         start_reckoning(evalset=large, reports=["standing", report], back="/", by=carol)
@@ -173,21 +210,73 @@ PAGES = [
     "/e/handbook/contested/",
     "/e/handbook/contested/?why=skipped-only",
     "/e/handbook/releases/new/",
+    "/e/handbook/agreement/",
+    "/e/handbook/agreement/pairs/?low=0&high=3",
+    "/e/handbook/judges/",
+    "/e/handbook/judges/{judge}/",
+    "/e/handbook/duplicates/",
+    "/e/handbook/mappings/",
+    "/e/handbook/pools/{pool}/",
 ]
+LEAD_ONLY = ("new", "agreement", "duplicates", "mappings")
 
 
 @pytest.mark.parametrize("address", PAGES)
 def test_a_page_of_a_large_eval_set_says_so_and_settles_no_whole_eval_set(
     large, carol, victor, client_for, address
 ) -> None:
+    keys = {"judge": large.assessors.get(kind="model").pk, "pool": large.pools.get().pk}
     for user in (carol, victor):
-        if user == victor and "new" in address:
+        if user == victor and any(name in address for name in LEAD_ONLY):
             continue
         with CaptureQueriesContext(connection) as statements:
-            html = client_for(user).get(address).content.decode()
+            html = client_for(user).get(address.format(**keys)).content.decode()
         assert "work the figures out" in html
         assert ("Work them out</button>" in html) == (user == carol)
         assert not [one for one in statements if "labelled AS (" in one["sql"]]
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_a_page_shows_kept_figures_as_it_shows_those_of_this_moment(
+    large, carol, client_for, address, monkeypatch
+) -> None:
+    reckon(evalset=large, reports=named(large))
+    keys = {"judge": large.assessors.get(kind="model").pk, "pool": large.pools.get().pk}
+    client, address = client_for(carol), address.format(**keys)
+    kept = client.get(address).content.decode()
+    assert "nothing has changed since" in kept
+    monkeypatch.setattr(reckoning, "JUDGMENTS_AT_ONCE", 100)
+    monkeypatch.setattr(pool_report, "ENTRIES_AT_ONCE", 100)
+    assert main_part(kept) == main_part(client.get(address).content.decode())
+
+
+def main_part(page: str) -> str:
+    """The page without what is said of when its figures are of, and without what differs at every look."""
+    main = page[page.index("<main") : page.index("</main>")]
+    main = re.sub(r'<div class="as-of.*?</div>', "", main, flags=re.DOTALL)
+    main = re.sub(r'name="(csrfmiddlewaretoken|key)" value="[^"]*"', "", main)
+    main = main.replace("The numbers are counted anew from the runs and judgments as they stand.", "")
+    return re.sub(r"\s+", " ", main).strip()
+
+
+def test_a_new_pool_with_much_to_read_is_counted_when_that_is_asked_for(large, carol, client_for) -> None:
+    client = client_for(carol)
+    page = client.get("/e/handbook/pools/new/")
+    assert "numbers" not in page.context
+    assert "entries of rankings have to be read" in page.content.decode()
+    fields = {**page.context["form"].data.dict(), "preview": "1"}
+    assert client.post("/e/handbook/pools/new/", fields).context["numbers"].totals.union == 4
+
+
+def test_a_batch_of_a_large_pool_says_as_of_when_its_cost_is(large, carol, client_for) -> None:
+    client, pool = client_for(carol), large.pools.get()
+    page = client.get("/e/handbook/batches/new/")
+    assert "cost" not in page.context
+    assert "have not been worked out yet" in page.content.decode()
+    reckon(evalset=large, reports=[f"pool:{pool.pk}"])
+    page = client.get("/e/handbook/batches/new/")
+    assert page.context["cost"].pairs == 2
+    assert "nothing has changed since" in page.content.decode()
 
 
 def test_a_listed_pair_that_was_decided_since_is_left_out(large, carol, client_for) -> None:
