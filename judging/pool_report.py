@@ -16,9 +16,10 @@ from judging.pool_numbers import PairCounts, PoolNumbers, QuestionCounts
 from judging.reckoning import Report
 from judging.services.pools import measure_pool
 from pooling.models import Pool
+from pooling.specifying import PoolSpecification
 
-# A pool that may have more entries of rankings to read than these takes longer than a page may.
-ENTRIES_AT_ONCE = 400_000
+# A pool that may have more entries of rankings to read than these, or more questions, takes longer than a page may.
+ENTRIES_AT_ONCE, QUESTIONS_AT_ONCE = 400_000, 2_000
 
 # What the list of questions can be sorted by.
 COLUMNS = ("union", "pairs", "judged", "queued", "remainder")
@@ -85,8 +86,15 @@ def _report(evalset: EvalSet, key: int) -> PoolReport:
 def _is_large(evalset: EvalSet, key: int) -> bool:
     pool = Pool(pk=key)
     depths = pool.pool_runs.aggregate(total=Sum("k"))["total"] or 1
-    most = ENTRIES_AT_ONCE // depths
+    most = min(QUESTIONS_AT_ONCE, ENTRIES_AT_ONCE // depths)
     return bool(pool.pool_questions.all()[most : most + 1].exists())
+
+
+def has_much_to_read(specification: PoolSpecification) -> bool:
+    """The same of a pool that need not exist."""
+    return (
+        specification.reads_at_most > ENTRIES_AT_ONCE or len(specification.question_ids) > QUESTIONS_AT_ONCE
+    )
 
 
 POOL: Report[PoolReport] = Report("pool", _report, _is_large)

@@ -57,7 +57,7 @@ class Report(Generic[T]):
 
     def read(self, evalset: EvalSet, key: int = 0) -> Reckoned[T]:
         """The figures for a page."""
-        name = f"{self.name}:{key}" if key else self.name
+        name = self._name_with(key)
         if not self.is_large(evalset, key):
             return Reckoned(name, self.work(evalset, key))
         kept = KeptFigures.objects.filter(evalset=evalset, name=name, form=FORM).first()
@@ -69,9 +69,11 @@ class Report(Generic[T]):
     def reckon(self, evalset: EvalSet, key: int = 0) -> None:
         """Work the figures out and keep them for the pages."""
         state, at = state_of(evalset), timezone.now()
-        name = f"{self.name}:{key}" if key else self.name
         kept = {"form": FORM, "value": pickle.dumps(self.work(evalset, key)), "state": state, "at": at}
-        KeptFigures.objects.update_or_create(evalset=evalset, name=name, defaults=kept)
+        KeptFigures.objects.update_or_create(evalset=evalset, name=self._name_with(key), defaults=kept)
+
+    def _name_with(self, key: int) -> str:
+        return f"{self.name}:{key}" if key else self.name
 
 
 # Several IDs of each, since an ID is given out before its row can be seen: a row that is committed late, behind later

@@ -20,7 +20,7 @@ from evalsets.models import EvalSet
 from judging.pool_course import FoundRow, lines_picture
 from judging.pool_forms import PoolForm, PoolNameForm, SimulationForm, beginning, suggested_name
 from judging.pool_numbers import PoolNumbers
-from judging.pool_report import ENTRIES_AT_ONCE, POOL
+from judging.pool_report import POOL, has_much_to_read
 from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, waterfall
 from judging.reckoning import as_of
 from judging.services.pools import mending_pool, pairs_of_question, preview_pool
@@ -85,7 +85,7 @@ def _preview(
     context: dict[str, Any] = {"evalset": evalset, "form": form}
     if form.is_valid() and form.specification:
         specification = form.specification
-        if request.method == "GET" and specification.reads_at_most > ENTRIES_AT_ONCE:
+        if request.method == "GET" and has_much_to_read(specification):
             context["entries"] = specification.reads_at_most
             return render(request, "judging/pool_new.html", context)
         numbers = preview_pool(specification)

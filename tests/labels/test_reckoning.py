@@ -290,3 +290,11 @@ def test_a_listed_pair_that_was_decided_since_is_left_out(large, carol, client_f
     assert page.context["rows"] == []
     assert "1 of the pairs listed here does not belong here any more" in page.content.decode()
     assert client.get("/e/handbook/contested/next/")["Location"] == "/e/handbook/contested/"
+
+
+def test_the_summary_on_a_batch_page_says_as_of_when(large, carol, client_for) -> None:
+    client = client_for(carol)
+    htmx = {"HX-Request": "true"}
+    assert "work the figures out" in client.get("/e/handbook/agreement/", headers=htmx).content.decode()
+    reckon(evalset=large, reports=["agreement"])
+    assert "nothing has changed since" in client.get("/e/handbook/agreement/", headers=htmx).content.decode()
