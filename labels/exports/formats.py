@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from evalsets.errors import BadInput
 from labels.exports.beir import beir_zip
@@ -32,8 +35,15 @@ class ExportFormat:
         return f"{release.evalset.slug}-r{release.number}{marked}-{self.ending}"
 
     def etag(self, release: Release) -> str:
-        """The same for the same bytes: content and number of the release, and the format."""
-        return f'"{release.content_hash[:32]}-{release.number}-{self.name}"'
+        """The same for the same bytes: content and number of the release, the format, and the code that writes it."""
+        return f'"{release.content_hash[:32]}-{release.number}-{self.name}-{code_digest()}"'
+
+
+@cache
+def code_digest() -> str:
+    """Eight digits that are others once the writers are: a newer version may give a file another column."""
+    code = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+    return hashlib.sha256(code).hexdigest()[:8]
 
 
 TEXT, CSV = "text/plain; charset=utf-8", "text/csv; charset=utf-8"

@@ -85,13 +85,16 @@ def test_a_file_streams_under_a_good_name(release, victor, client_for):
     assert response["Content-Type"] == "text/plain; charset=utf-8"
 
 
-def test_a_file_that_is_known_is_not_sent_again(release, victor, client_for):
+def test_a_file_that_is_known_is_not_sent_again(release, victor, client_for, monkeypatch):
     client = client_for(victor)
     etag = client.get("/e/handbook/releases/1/files/qrels/")["ETag"]
     again = client.get("/e/handbook/releases/1/files/qrels/", headers={"if-none-match": etag})
     assert again.status_code == 304
     other = client.get("/e/handbook/releases/1/files/label-json/", headers={"if-none-match": etag})
     assert other.status_code == 200
+    monkeypatch.setattr("labels.exports.formats.code_digest", lambda: "newer")
+    newer = client.get("/e/handbook/releases/1/files/qrels/", headers={"if-none-match": etag})
+    assert newer.status_code == 200
 
 
 def test_unknown_files_and_releases_are_not_found(release, victor, client_for):
