@@ -327,6 +327,12 @@ class Judgment(models.Model):
         indexes = [
             models.Index(fields=["evalset", "question", "chunk"], name="judgment_by_pair"),
             models.Index(fields=["evalset", "id"], name="judgment_latest_of_evalset"),
+            # Few of many: what leads decided.
+            models.Index(
+                fields=["evalset", "-judged_at", "-id"],
+                condition=Q(source="adjudication"),
+                name="judgment_decision",
+            ),
             models.Index(fields=["assessor", "-judged_at"], name="judgment_latest_of_assessor"),
         ]
         constraints = [
