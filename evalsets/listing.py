@@ -1,4 +1,4 @@
-"""What every list page does with its address: search, sort, page."""
+"""What every list page does with its address: search, sort, page, and the numbers in it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ class BoundedPaginator(Paginator):
     @property
     def has_uncounted(self) -> bool:
         return isinstance(self.object_list, QuerySet) and self.count > COUNTED_UP_TO
+
+
+def number_in(text: str | None) -> int:
+    """The number that an address or a field says, if it says one that an ID can be; else 0, which is nobody's."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else 0
 
 
 def page_of(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], per_page: int = PER_PAGE) -> Page[Any]:

@@ -7,6 +7,7 @@ from django.db.models import F, Func, TextField
 from django.http import QueryDict
 
 from evalsets.errors import BadInput
+from evalsets.listing import number_in
 from evalsets.models import EvalSet, Question
 from pooling.models import Pool, Run
 from pooling.pooled import ancestors
@@ -204,8 +205,7 @@ def beginning(evalset: EvalSet, asked: QueryDict) -> QueryDict:
         data.setlist(name, asked.getlist(name))
     if "run" not in asked:
         runs = evalset.runs.latest_of_each_system()
-        pool = str(asked.get("extends", ""))
-        extended = evalset.pools.filter(pk=int(pool)).first() if pool.isdecimal() and len(pool) < 10 else None
+        extended = evalset.pools.filter(pk=number_in(asked.get("extends"))).first()
         if extended:
             systems = [
                 item.run.system_id

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput, Refused
-from evalsets.listing import page_of
+from evalsets.listing import number_in, page_of
 from evalsets.models import EvalSet, Member
 from judging import batch_reads, batch_room
 from judging.batch_cost import Plan, batch_cost
@@ -94,8 +94,8 @@ def _form_from_address(address: QueryDict, evalset: EvalSet) -> BatchForm:
 
 def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> dict[str, Any]:
     """The `cost` of what the fields say so far, as far as they can be read, and what it is `as_of`."""
-    asked = str(said.get("pool") or form.initial.get("pool") or "")
-    pool = evalset.pools.filter(pk=asked).first() if asked.isdecimal() else None
+    asked = number_in(str(said.get("pool") or form.initial.get("pool") or ""))
+    pool = evalset.pools.filter(pk=asked).first()
     if pool is None:
         return {}
     read = POOL.read(evalset, pool.pk)
@@ -103,7 +103,7 @@ def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> dict[str, Any]:
         return {"as_of": as_of(read)}
     share = _number(said.get("overlap_percent"), 0.0, most=100.0) / 100
     overlap = int(_number(said.get("overlap"), 2.0, most=50.0)) if share else 1
-    people = {int(user) for user in said.getlist("assessors") if user.isdecimal()}
+    people = {user for name in said.getlist("assessors") if (user := number_in(name))}
     plan = Plan(
         pool=pool,
         people=len(people),

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput, Refused
+from evalsets.listing import number_in
 from evalsets.models import EvalSet
 from judging import desk as desk_reads
 from judging.desk import DeskPair, seated_batch
@@ -41,7 +42,7 @@ def desk(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     batch, assessor = _batch_for(request, evalset, pk)
     asked = request.GET.get("pair")
     if asked is not None:
-        pair = get_object_or_404(_my_pairs(batch, assessor), pk=asked if asked.isdecimal() else 0)
+        pair = get_object_or_404(_my_pairs(batch, assessor), pk=number_in(asked))
     else:
         task = queue(batch=batch, assessor=assessor).first() if batch.hands_out_pairs else None
         pair = task.pair if task else None
@@ -132,8 +133,8 @@ def desk_stop(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse
 def desk_highlight(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     """Show the question's words in the text, or stop showing them; remembered in this browser."""
     batch, _ = _batch_for(request, evalset, pk)
-    pair = request.POST.get("pair", "")
-    address = batch.desk_url + (f"?pair={pair}" if pair.isdecimal() else "")
+    pair = number_in(request.POST.get("pair"))
+    address = batch.desk_url + (f"?pair={pair}" if pair else "")
     response = redirect(address)
     on = request.COOKIES.get(HIGHLIGHT_COOKIE) != "1"
     response.set_cookie(HIGHLIGHT_COOKIE, "1" if on else "0", max_age=365 * 24 * 3600, samesite="Lax")
@@ -295,4 +296,4 @@ def _lines(request: AuthedRequest, batch: Batch, given: Sequence[Judgment]) -> s
 
 def _numbers(request: AuthedRequest, name: str) -> set[int]:
     """A field of numbers with commas between them."""
-    return {int(number) for number in request.POST.get(name, "").split(",") if number.isdecimal()}
+    return {number for said in request.POST.get(name, "").split(",") if (number := number_in(said))}

@@ -15,7 +15,7 @@ from django_htmx.http import replace_url
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import page_of, sorted_by
+from evalsets.listing import number_in, page_of, sorted_by
 from evalsets.models import EvalSet
 from judging.pool_course import FoundRow, lines_picture
 from judging.pool_forms import PoolForm, PoolNameForm, SimulationForm, beginning, suggested_name
@@ -173,18 +173,14 @@ def pool_simulate(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @access.lead
 def pool_mend(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """Build, by one click, the pool that a comparison of two runs at k lacks."""
-    run_a = get_object_or_404(evalset.runs.select_related("system"), pk=_number(request.POST.get("run_a")))
-    run_b = get_object_or_404(evalset.runs.select_related("system"), pk=_number(request.POST.get("run_b")))
+    run_a = get_object_or_404(evalset.runs.select_related("system"), pk=number_in(request.POST.get("run_a")))
+    run_b = get_object_or_404(evalset.runs.select_related("system"), pk=number_in(request.POST.get("run_b")))
     try:
-        specification, name = mending_pool(run_a=run_a, run_b=run_b, k=_number(request.POST.get("k")))
+        specification, name = mending_pool(run_a=run_a, run_b=run_b, k=number_in(request.POST.get("k")))
         return _built(request, specification, name)
     except BadInput as error:
         messages.error(request, str(error))
         return redirect("judging:pool-list", evalset.slug)
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 @require_GET

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django.core.exceptions import ObjectDoesNotExist
 
 from evalsets.errors import BadInput
+from evalsets.listing import number_in
 from evalsets.models import EvalSet, Job, User
 from evalsets.progress import Progress, silent
 from evalsets.services.jobs import start_job
@@ -43,6 +44,6 @@ def reckon(*, evalset: EvalSet, reports: Sequence[str], progress: Progress = sil
 def _parsed(name: str) -> tuple[str, int]:
     """The report's own name, and the key of what it is about: 0 where that is the whole eval set."""
     report, _, key = name.partition(":")
-    if report not in REPORTS or not (key.isdecimal() or not key):
+    if report not in REPORTS or (key and not number_in(key)):
         raise BadInput(f"There are no figures called {name!r}.")
-    return report, int(key or 0)
+    return report, number_in(key)

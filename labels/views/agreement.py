@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from evalsets import access
 from evalsets.access import AuthedRequest
-from evalsets.listing import page_of
+from evalsets.listing import number_in, page_of
 from evalsets.models import EvalSet
 from judging.models import Batch
 from judging.reckoning import as_of
@@ -57,8 +57,7 @@ def agreement(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """The pairs that one person graded `?low=` and another `?high=`; it does not say who."""
     batch = _batch_of(request, evalset)
-    grades = [request.GET.get(name, "") for name in ("low", "high")]
-    low, high = sorted(int(grade) if grade.isdecimal() else 0 for grade in grades)
+    low, high = sorted(number_in(request.GET.get(name)) for name in ("low", "high"))
     read = RATED.read(evalset, batch.pk if batch else 0)
     found = (read.value or {}).get((low, high), GradedAlike())
     page = page_of(request, found.listed)
@@ -91,8 +90,8 @@ def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 
 
 def _batch_of(request: AuthedRequest, evalset: EvalSet) -> Batch | None:
-    asked = request.GET.get("batch", "")
-    return get_object_or_404(evalset.batches, pk=asked) if asked.isdecimal() else None
+    asked = number_in(request.GET.get("batch"))
+    return get_object_or_404(evalset.batches, pk=asked) if asked else None
 
 
 class Cell(NamedTuple):

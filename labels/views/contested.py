@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import page_of
+from evalsets.listing import number_in, page_of
 from evalsets.models import EvalSet
 from judging.models import Judgment
 from judging.reckoning import as_of
@@ -128,10 +128,8 @@ def settle_next(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 
 def _after(request: AuthedRequest, evalset: EvalSet) -> tuple[str, str] | None:
     question_pk, _, chunk_pk = request.GET.get("after", "").partition("-")
-    if not (question_pk.isdecimal() and chunk_pk.isdecimal()):
-        return None
-    question = evalset.questions.filter(pk=question_pk).first()
-    chunk = evalset.chunks.filter(pk=chunk_pk).first()
+    question = evalset.questions.filter(pk=number_in(question_pk)).first()
+    chunk = evalset.chunks.filter(pk=number_in(chunk_pk)).first()
     return (question.external_id, chunk.external_id) if question and chunk else None
 
 

@@ -16,7 +16,7 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.differences import Piece, difference
 from evalsets.errors import BadInput, Refused
-from evalsets.listing import page_of
+from evalsets.listing import number_in, page_of
 from evalsets.models import Chunk, ChunkRevision, EvalSet
 from evalsets.services.jobs import start_job
 from judging.class_graph import Link, classes
@@ -94,8 +94,7 @@ def duplicate_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpR
     candidate = get_object_or_404(
         DuplicateCandidate.objects.filter(evalset=evalset).select_related("evalset", "first", "second"), pk=pk
     )
-    after = request.GET.get("after", "")
-    previous = evalset.duplicate_candidates.filter(pk=int(after) if after.isdecimal() else 0).first()
+    previous = evalset.duplicate_candidates.filter(pk=number_in(request.GET.get("after"))).first()
     return render(
         request, "labels/duplicate_detail.html", {**_shown(evalset, candidate), "previous": previous}
     )

@@ -18,7 +18,7 @@ from django.views.decorators.http import condition, require_GET, require_http_me
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import page_of
+from evalsets.listing import number_in, page_of
 from evalsets.models import EvalSet, Member
 from judging.models import Assessor
 from judging.reckoning import as_of
@@ -156,7 +156,7 @@ def _asked(request: AuthedRequest, evalset: EvalSet, name: str, default: int | N
     asked = request.GET.get(name, "")
     if not asked:
         return evalset.releases.filter(number=default).first() if default else None
-    return get_object_or_404(evalset.releases, number=int(asked) if asked.isdecimal() else 0)
+    return get_object_or_404(evalset.releases, number=number_in(asked))
 
 
 def _etag(request: HttpRequest, evalset: EvalSet, number: int, name: str) -> str | None:

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
-from evalsets.listing import page_of
+from evalsets.listing import number_in, page_of
 from evalsets.models import EvalSet
 from scoring.forms import ReusabilityForm, StagesForm
 from scoring.models import Analysis, ScoreResult
@@ -24,9 +24,9 @@ TABLE_DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
 @access.reader
 def unjudged(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """The unjudged rate by depth of every run that has been scored on a release."""
-    chosen = request.GET.get("release", "")
     releases = evalset.releases.all()
-    release = (releases.filter(number=chosen).first() if chosen.isdecimal() else None) or releases.first()
+    chosen = releases.filter(number=number_in(request.GET.get("release"))).first()
+    release = chosen or releases.first()
     curves: dict[int, ScoreResult] = {}
     if release is not None:
         stored = ScoreResult.objects.filter(release=release, split="", unit="chunk").select_related(
@@ -142,7 +142,7 @@ def stages_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def _chosen(request: AuthedRequest, evalset: EvalSet, kind: str) -> Analysis | None:
     """The analysis that the address names, else the latest of its kind."""
     made = evalset.analyses.filter(kind=kind).select_related("release")
-    asked = request.GET.get("analysis", "")
-    if asked.isdecimal():
-        return get_object_or_404(made, pk=int(asked))
+    asked = number_in(request.GET.get("analysis"))
+    if asked:
+        return get_object_or_404(made, pk=asked)
     return made.first()
