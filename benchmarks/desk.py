@@ -58,7 +58,9 @@ from judging.services.batches import PairToJudge, make_batch
 from pooling.models import Pool
 
 P95_BAR, RATIO_BAR, MOST_SECONDS = 0.100, 5.0, 300
-PER_QUESTION, WORDS = 20, 150
+# People who begin in the same second must not come to the end of their questions in the same second.
+PER_QUESTION, WORDS = (10, 30), 150
+COUNTS_EVERY = 20  # seconds, as static/js/desk.js does
 CSRF = "c" * 32
 
 
@@ -141,7 +143,7 @@ def in_words(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-# The world: questions of 40 chunks each, a tenth of the pairs judged twice.
+# The world: questions of 10 to 30 chunks each, a tenth of the pairs judged twice.
 
 
 def make_crowd(count: int) -> list[User]:
@@ -179,12 +181,12 @@ def make_batches(crowd: Sequence[User], sizes: Sequence[int]) -> list[Batch]:
             Question(
                 evalset=evalset, external_id=f"b{number}q{q}", text=f"What does word{q} say of word{q + 1}?"
             )
-            for q in range(-(-size // PER_QUESTION))
+            for q in range(-(-size // min(PER_QUESTION)))
         )
         pairs = [
             PairToJudge(question.pk, chunk.pk, 1, position)
             for question in questions
-            for position, chunk in enumerate(draw.sample(chunks, PER_QUESTION))
+            for position, chunk in enumerate(draw.sample(chunks, draw.randint(*PER_QUESTION)))
         ]
         batches.append(
             make_batch(
@@ -257,7 +259,7 @@ class Assessor:
         self.take(self.post(self.next_url, {"counts": "1"}))
 
     def work(self, outcome: Outcome, on: Callable[[], bool], rest: Callable[[], None]) -> None:
-        counted = time.perf_counter()
+        counted = time.perf_counter() - self.draw.random() * COUNTS_EVERY
         while on():
             if not self.ready:
                 # What others hold may come back, and near the end of a batch it does.
@@ -277,7 +279,7 @@ class Assessor:
                 "have": ",".join(map(str, self.ready)),
                 "known": ",".join(self.known),
             }
-            if time.perf_counter() - counted > 20:
+            if time.perf_counter() - counted > COUNTS_EVERY:
                 fields["counts"], counted = "1", time.perf_counter()
             outcome.sent += 1
             begun = time.perf_counter()

@@ -8,7 +8,8 @@ from django import forms, template
 from django.forms import BoundField
 from django.template import Context
 from django.urls import reverse
-from django.utils.safestring import SafeString
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from evalsets import unseen
 from evalsets.models import EvalSet, Member
@@ -81,14 +82,15 @@ def bootstrap(field: BoundField) -> SafeString:
     return field.as_widget(attrs={"class": css + (" is-invalid" if field.errors else "")})
 
 
-@register.inclusion_tag("includes/grade.html")
-def grade(value: int | None, evalset: EvalSet) -> dict[str, Any]:
+@register.simple_tag
+def grade(value: int | None, evalset: EvalSet) -> SafeString:
     """A grade as one hue plus its digit; None, unjudged, is an open ring and never a zero."""
     if value is None:
-        return {"value": None}
+        return mark_safe('<span class="unjudged" role="img" aria-label="unjudged" title="unjudged"></span>')
     steps = {0: "grade-low", evalset.max_grade: "grade-high"}
-    middle = "grade-1" if value * 2 < evalset.max_grade else "grade-2"
-    return {"value": value, "css": steps.get(value, middle), "name": evalset.grade_name(value)}
+    css = steps.get(value, "grade-1" if value * 2 < evalset.max_grade else "grade-2")
+    name = evalset.grade_name(value)
+    return format_html('<span class="grade {}" title="{}">{}</span>', css, name, value)
 
 
 @register.inclusion_tag("includes/evalset_nav.html", takes_context=True)

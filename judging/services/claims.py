@@ -66,13 +66,19 @@ TAKEN_BY_OTHERS = """
 # How many places of pair p are gone for %(me)s: those of others, and the one that is kept for the question's owner.
 PLACES_GONE = "taken.places + coalesce((bq.assigned_to_id <> %(me)s AND NOT taken.by_owner)::int, 0)"
 
-# The pairs p (of questions bq) of the batch that may be offered to %(me)s, without what they hold already.
+# The pairs p (of questions bq) of the batch that may be offered to %(me)s, without what they hold already. Near the end
+# of a batch most pairs that are open are held by others: of a pair that wants one judgment a look at its tasks tells
+# that, before its places are counted.
 OPEN_PAIRS = f"""
     FROM judging_batchpair p
     JOIN judging_batchquestion bq ON bq.id = p.batch_question_id
     CROSS JOIN LATERAL ({TAKEN_BY_OTHERS}) taken
     WHERE p.batch_id = %(batch)s
       AND p.filled_at IS NULL
+      AND (p.wanted > 1 OR NOT EXISTS (
+          SELECT FROM judging_task t
+          WHERE t.pair_id = p.id AND t.assessor_id <> %(me)s AND t.leased_until > statement_timestamp() - %(grace)s
+      ))
       AND p.wanted > {PLACES_GONE}
       AND CASE WHEN bq.assigned_to_id IS NULL THEN NOT %(only_assigned)s
                ELSE bq.assigned_to_id = %(me)s OR p.wanted > 1 END

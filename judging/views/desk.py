@@ -228,7 +228,8 @@ def _next(
     """
     has, known = _numbers(request, "have"), _numbers(request, "known")
     tasks = next_tasks(batch=batch, assessor=assessor, count=AHEAD) if renewed else []
-    if len(tasks) < AHEAD:
+    # A claim costs as much as all the rest. Where the first finds nothing, the next is made when nothing is left.
+    if len(tasks) in (0, AHEAD - 1):
         tasks = claim_next(batch=batch, by=request.user, count=AHEAD)
     pairs = [task.pair for task in tasks]
     fresh = {pair.pk for pair in pairs} - has
