@@ -84,6 +84,9 @@ def delete_all_rows(test: TransactionTestCase) -> None:
         # Rows of append-only tables too, and in any order.
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("".join(f'DELETE FROM "{table}";' for table in sorted(set(tables) - kept)))
+    # A new pool for the next test: threads that a test leaves behind do not always give their connections back.
+    connection.close()
+    connection.close_pool()
 
 
 @pytest.fixture(autouse=True)

@@ -203,6 +203,7 @@ def pool_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespon
         "evalset": evalset,
         "as_of": as_of(read),
         "pool": pool,
+        "specification": pool,  # as far as templates/judging/pool_strategy.html asks for it
         "without_copies": without_copies,
         "to_judge": numbers.totals.remainder - (numbers.totals.in_judged_class if without_copies else 0),
         "chain": chain,

@@ -20,6 +20,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from celery import current_app
 from django.db import connection
 
 from config.embedded.home import free_port
@@ -138,6 +139,8 @@ def test_web_and_worker_do_all_their_work(
     assert left_behind(pgbouncer) == []  # and from now on all sessions are there
     settings = {"DATABASE_URL": pgbouncer, "DATABASE_POOL": "0"}
     with contextlib.ExitStack() as stack:
+        with current_app.connection_for_write() as link:
+            current_app.control.purge(connection=link)  # jobs of earlier tests
         web = stack.enter_context(running_web(broker, tmp_path, static_root, workers=2, **settings))
         worker = stack.enter_context(running_worker(broker, tmp_path, **settings))
         browsers = [Browser(web.url, user) for user in (alice, bob, alice, bob)]
