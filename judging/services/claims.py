@@ -30,7 +30,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from psycopg.errors import DeadlockDetected
 
@@ -185,7 +185,8 @@ RENEW = Statement(
     """
 )
 
-# The order of `queue`: what was put off comes last, in a shared batch of all, else of what was claimed with it.
+# What was put off comes last: in a shared batch of all, else of what was claimed with it. Where one mind grades one
+# question, "last" is the end of the question, before the next one begins.
 NEXT_TASKS = Statement(
     """
     SELECT {task}, {pair}, {question}
@@ -245,7 +246,10 @@ def _claim_next(batch: Batch, by: User, count: int) -> list[Task]:
 
 
 def next_tasks(*, batch: Batch, assessor: Assessor, count: int) -> list[Task]:
-    """The first of the assessor's `queue`, with their pairs and questions; none while nothing is handed out."""
+    """The first of the assessor's queue, in the order in which it is worked off, with their pairs and questions.
+
+    None while nothing is handed out.
+    """
     if not batch.hands_out_pairs:
         return []
     shared = batch.sharing == Batch.Sharing.SHARED
@@ -258,22 +262,8 @@ def next_tasks(*, batch: Batch, assessor: Assessor, count: int) -> list[Task]:
 
 
 def queue(*, batch: Batch, assessor: Assessor) -> QuerySet[Task]:
-    """The live tasks of the assessor in the order in which they are worked off; what was put off comes last.
-
-    Where one mind grades one question, "last" is the end of the question, before the next one begins.
-    """
-    order = (
-        ["deferred_at", "claimed_at"]
-        if batch.sharing == Batch.Sharing.SHARED
-        else ["claimed_at", "deferred_at"]
-    )
-    return (
-        Task.objects.filter(pair__batch=batch, assessor=assessor, leased_until__gt=Now())
-        .select_related("pair")
-        .order_by(
-            *(F(name).asc(nulls_first=True) for name in order), "pair__batch_question_id", "pair__position"
-        )
-    )
+    """The live tasks of the assessor, in no order: `next_tasks` knows which comes first."""
+    return Task.objects.filter(pair__batch=batch, assessor=assessor, leased_until__gt=Now())
 
 
 def renew_leases(*, batch: Batch, assessor: Assessor) -> None:

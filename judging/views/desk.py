@@ -44,8 +44,8 @@ def desk(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     if asked is not None:
         pair = get_object_or_404(_my_pairs(batch, assessor), pk=number_in(asked))
     else:
-        task = queue(batch=batch, assessor=assessor).first() if batch.hands_out_pairs else None
-        pair = task.pair if task else None
+        tasks = next_tasks(batch=batch, assessor=assessor, count=1)
+        pair = tasks[0].pair if tasks else None
     context = _page(request, batch, assessor, pair)
     response = render(request, "judging/desk.html", context)
     # Back then asks anew, and shows the grade that was saved.
