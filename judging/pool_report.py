@@ -13,7 +13,7 @@ from django.db.models import Sum
 from evalsets.models import EvalSet
 from judging.pool_course import FoundTable, course_of, found_table, shuffled
 from judging.pool_numbers import PairCounts, PoolNumbers, QuestionCounts
-from judging.reckoning import Report
+from judging.reckoning import Report, more_than
 from judging.services.pools import measure_pool
 from pooling.models import Pool
 from pooling.specifying import PoolSpecification
@@ -86,8 +86,7 @@ def _report(evalset: EvalSet, key: int) -> PoolReport:
 def _is_large(evalset: EvalSet, key: int) -> bool:
     pool = Pool(pk=key)
     depths = pool.pool_runs.aggregate(total=Sum("k"))["total"] or 1
-    most = min(QUESTIONS_AT_ONCE, ENTRIES_AT_ONCE // depths)
-    return bool(pool.pool_questions.all()[most : most + 1].exists())
+    return more_than(min(QUESTIONS_AT_ONCE, ENTRIES_AT_ONCE // depths), pool.pool_questions.all())
 
 
 def has_much_to_read(specification: PoolSpecification) -> bool:

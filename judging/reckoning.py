@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from evalsets.models import EvalSet
@@ -40,11 +41,16 @@ class Reckoned(Generic[T]):
     changed: bool = False
 
 
+def more_than(count: int, rows: QuerySet[Any]) -> bool:
+    """Whether there are more rows than that; reads no more of them to tell."""
+    return rows.order_by()[count : count + 1].exists()
+
+
 def is_large(evalset: EvalSet, key: int = 0) -> bool:
     """Whether reading all its judgments, or all its questions' rankings, takes longer than a page may."""
-    judgments = evalset.judgments.order_by()[JUDGMENTS_AT_ONCE : JUDGMENTS_AT_ONCE + 1]
-    questions = evalset.questions.order_by()[QUESTIONS_AT_ONCE : QUESTIONS_AT_ONCE + 1]
-    return judgments.exists() or questions.exists()
+    return more_than(JUDGMENTS_AT_ONCE, evalset.judgments.all()) or more_than(
+        QUESTIONS_AT_ONCE, evalset.questions.all()
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from evalsets.models import EvalSet
 from judging.models import Assessor, Batch, BatchPair
 from judging.pool_report import POOL
-from judging.reckoning import JUDGMENTS_AT_ONCE, Report, is_large
+from judging.reckoning import JUDGMENTS_AT_ONCE, Report, is_large, more_than
 from labels.agreement import Coefficient
 from labels.agreement_report import AgreementReport, report_agreement
 from labels.conflicts import LabelConflict, label_conflicts
@@ -57,8 +57,7 @@ def _changes(evalset: EvalSet, _key: int) -> ChangedCounts:
 
 
 def _has_many_rankings(evalset: EvalSet, key: int) -> bool:
-    rankings = Ranking.objects.filter(run__evalset=evalset)[RANKINGS_AT_ONCE : RANKINGS_AT_ONCE + 1]
-    return is_large(evalset, key) or rankings.exists()
+    return is_large(evalset, key) or more_than(RANKINGS_AT_ONCE, Ranking.objects.filter(run__evalset=evalset))
 
 
 def _of_batch(evalset: EvalSet, key: int) -> Batch | None:
@@ -69,8 +68,7 @@ def _has_much_overlap(evalset: EvalSet, key: int) -> bool:
     """Of a batch where there is a key, else of the eval set."""
     if not key:
         return is_large(evalset)
-    pairs = BatchPair.objects.filter(batch=key).order_by()[JUDGMENTS_AT_ONCE : JUDGMENTS_AT_ONCE + 1]
-    return pairs.exists()
+    return more_than(JUDGMENTS_AT_ONCE, BatchPair.objects.filter(batch=key))
 
 
 class JudgePage(NamedTuple):

@@ -31,7 +31,12 @@ def clean_uploads(*, before: datetime, check: bool = False) -> Cleaned:
     that was killed while it received them.
     """
     old = _old_uploads(before)
-    strays = [name for name in _names(default_storage, FOLDER) if _is_stray(name, before)]
+    known = set(Upload.objects.exclude(file="").values_list("file", flat=True))
+    strays = [
+        name
+        for name in _names(default_storage, FOLDER)
+        if name not in known and default_storage.get_modified_time(name) < before
+    ]
     cleaned = Cleaned(len(old), len(strays), sum(upload.size for upload in old))
     if not check:
         for upload in old:
@@ -56,9 +61,3 @@ def _names(storage: Storage, folder: str) -> Iterator[str]:
     yield from (f"{folder}/{file}" for file in files if file.startswith(OUR_NAMES))
     for inner in folders:
         yield from _names(storage, f"{folder}/{inner}")
-
-
-def _is_stray(name: str, before: datetime) -> bool:
-    if Upload.objects.filter(file=name).exists():
-        return False
-    return default_storage.get_modified_time(name) < before

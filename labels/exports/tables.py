@@ -21,19 +21,8 @@ from judging.services.adjudication import TAKEN_BACK
 from labels.exports.reading import class_rows, in_batches, in_blocks, question_rows
 from labels.models import Release
 
-FORMULA_STARTS = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "＝",
-    "＋",
-    "－",
-    "＠",
-)  # Excel takes the wide ones for the same
+# Excel takes the wide ones for the same.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 JUDGMENTS_AT_ONCE = 2000
 
 

@@ -252,10 +252,8 @@ def json_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
     """A list of records, or an object with such a list under questions, records or labels; streamed."""
     expected = "a list of label records"
     found = False
-    records_at, name = (
-        0,
-        "",
-    )  # the level that records stand at, 0 outside of their list; the last key of the document
+    # The level that records stand at, 0 outside of their list; and the last key of the document.
+    records_at, name = 0, ""
     builder: ijson.ObjectBuilder | None = None
     start = 0
     for line, level, event, value in json_events(source, findings, expected=expected):
