@@ -111,12 +111,12 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 def reports(world: World) -> list[str]:
     """The figures that a job works out, named as `Reckoned.name` does."""
     keys = {
-        "judge": [world.judge.pk],
-        "pool": [world.pool.pk],
-        "agreement": ["0", world.done.pk],
-        "rated-pairs": ["0", world.done.pk],
+        "judge": [f":{world.judge.pk}"],
+        "pool": [f":{world.pool.pk}"],
+        "agreement": ["", f":{world.done.pk}"],
+        "rated-pairs": ["", f":{world.done.pk}"],
     }
-    return [f"{name}:{key}" for name in REPORTS for key in keys.get(name, ["0"])]
+    return [name + key for name in REPORTS for key in keys.get(name, [""])]
 
 
 def seconds_of(world: World, report: str) -> float:
