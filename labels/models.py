@@ -12,6 +12,7 @@ from datetime import date
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
@@ -164,6 +165,7 @@ class ReleaseClass(models.Model):
 
     class Meta:
         ordering = ["number"]
+        indexes = [GinIndex(fields=["chunk_ids"], name="release_class_by_chunk")]
         constraints = [
             models.UniqueConstraint(fields=["release", "number"], name="release_class_number_twice"),
             models.CheckConstraint(condition=Q(chunk_ids__len__gte=2), name="release_class_of_one"),

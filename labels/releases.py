@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 from django.db import connection
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from labels.models import Release
+from labels.models import Release, ReleaseClass
 
 IntArray = NDArray[np.int64]
 
@@ -21,6 +22,16 @@ class QuestionFacts(NamedTuple):
     external_id: str
     details: dict[str, Any]
     pool: list[dict[str, Any]]
+
+
+class Excerpt(NamedTuple):
+    """All of a release that bears on one question: its labels, and the classes of labelled and `returned` chunks.
+
+    `question_id` is Question.id; `returned` are chunks that runs have for it, by Chunk.id.
+    """
+
+    question_id: int
+    returned: IntArray
 
 
 class ReleaseArrays(NamedTuple):
@@ -65,16 +76,17 @@ def from_sent_array(sent: bytes | memoryview, element: str) -> NDArray[Any]:
     return np.frombuffer(sent, dtype=entries, offset=_HEADER)["value"].astype(element)
 
 
-def load_release(release: Release) -> ReleaseArrays:
-    """The release as arrays."""
+def load_release(release: Release, excerpt: Excerpt | None = None) -> ReleaseArrays:
+    """The release as arrays; of one question alone where there is an `excerpt`: of none if the release lacks it."""
     questions: list[QuestionFacts] = []
     chunks, grades, by_models, pooled, inclusions = [], [], [], [], []
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT question_id, external_id, details::text, pool::text, array_send(chunk_ids), array_send(grades), "
             "array_send(model_chunk_ids), array_send(pooled_ids), array_send(inclusion) "
-            "FROM labels_releasequestion WHERE release_id = %s ORDER BY position",
-            [release.pk],
+            "FROM labels_releasequestion WHERE release_id = %(release)s "
+            "AND (%(question)s::int8 IS NULL OR question_id = %(question)s) ORDER BY position",
+            {"release": release.pk, "question": excerpt and excerpt.question_id},
         )
         for question_id, external_id, details, pool, chunk, grade, by_model, left_out, inclusion in cursor:
             questions.append(
@@ -87,7 +99,12 @@ def load_release(release: Release) -> ReleaseArrays:
             inclusions.append(None if inclusion is None else from_sent_array(inclusion, "f8"))
     lengths = [len(chunk) for chunk in chunks]
     sampled = any(inclusion is not None for inclusion in inclusions)
-    class_chunk, class_number = _classes(release)
+    classes = release.release_classes.all()
+    if excerpt is not None:
+        classes = classes.filter(
+            chunk_ids__overlap=np.concatenate([*chunks, *pooled, excerpt.returned]).tolist()
+        )
+    class_chunk, class_number = _classes(classes)
     return ReleaseArrays(
         questions=questions,
         first=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
@@ -111,8 +128,8 @@ def _joined(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     return np.concatenate(arrays).astype(dtype) if arrays else np.empty(0, dtype)
 
 
-def _classes(release: Release) -> tuple[IntArray, IntArray]:
-    rows = list(release.release_classes.values_list("number", "chunk_ids"))
+def _classes(classes: QuerySet[ReleaseClass]) -> tuple[IntArray, IntArray]:
+    rows = list(classes.values_list("number", "chunk_ids"))
     chunk = np.array([chunk for _, chunks in rows for chunk in chunks], dtype=np.int64)
     number = np.array([number for number, chunks in rows for _ in chunks], dtype=np.int64)
     order = np.argsort(chunk)

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models import F, Func, Q, Value
+from django.db.models.functions import JSONObject, Now
 from django.urls import reverse
 
 from evalsets.models import EvalSet, Question, User
@@ -32,6 +32,23 @@ class Unit(models.TextChoices):
     DOCUMENT = "document", "parent document: measures the discovery of sources"
 
 
+class ScoreResultQuerySet(models.QuerySet["ScoreResult"]):
+    def values_for(self, question: str, measure: str) -> dict[int, float | None]:
+        """The measure's value for the question with this ID, by ScoreResult.id; none where it was not scored.
+
+        Postgres finds it in the document, which holds all questions and is slow to read whole.
+        """
+        measures = Func(
+            "document",
+            Value("$.questions[*] ? (@.id == $id).measures"),
+            JSONObject(id=Value(question)),
+            function="jsonb_path_query_first",
+            output_field=models.JSONField(),
+        )
+        found = self.order_by().values_list("pk", measures)
+        return {pk: values[measure] for pk, values in found if values is not None}
+
+
 class ScoreResult(models.Model):
     """One run scored on one release under one set of rules."""
 
@@ -54,6 +71,8 @@ class ScoreResult(models.Model):
     document = models.JSONField(help_text="The numbers, as `score --json` gives them for a run.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    objects = ScoreResultQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from django.db import connection
+from django.db.models import QuerySet
 
 from evalsets.models import EvalSet
 from labels.models import Release
-from labels.releases import ReleaseArrays, load_release
+from labels.releases import Excerpt, ReleaseArrays, load_release
 from pooling.models import Ranking, Run
 from pooling.pgcopy import read_tagged_arrays
 from scoring.admissible import ANY, ChunkLimits, QuestionLimits, inadmissible
@@ -27,7 +28,7 @@ class Known:
 
     `limits` is None where nothing can be inadmissible: no question asks for a scope or a date, or the eval
     set counts such chunks by their label. `digest` covers what the numbers depend on beside the release
-    itself.
+    itself. With an `excerpt` only its question is there, number 0.
     """
 
     release: Release
@@ -36,6 +37,7 @@ class Known:
     labels: Labels
     classes: Groups
     limits: tuple[QuestionLimits, ChunkLimits] | None
+    excerpt: Excerpt | None = None
     documents: Groups | None = None
     _sorted_ids: IntArray = field(init=False)
     _order: IntArray = field(init=False)
@@ -109,10 +111,11 @@ class LoadedRun:
     unknown: int
 
 
-def read_known(release: Release) -> Known:
-    """The release as arrays; the unit is the chunk until `by_document` says otherwise."""
-    arrays = load_release(release)
+def read_known(release: Release, excerpt: Excerpt | None = None) -> Known:
+    """The release as arrays, or that `excerpt` of it; the unit is the chunk until `by_document` says otherwise."""
+    arrays = load_release(release, excerpt)
     details = [question.details for question in arrays.questions]
+    chunks = None if excerpt is None else np.concatenate([arrays.chunk, excerpt.returned]).tolist()
     questions = Questions(
         ids=tuple(question.external_id for question in arrays.questions),
         answerable=np.array([one["answerable"] for one in details], dtype=bool),
@@ -124,12 +127,18 @@ def read_known(release: Release) -> Known:
         questions=questions,
         labels=Labels(arrays.question, arrays.chunk, arrays.grade),
         classes=groups(arrays.class_chunk, arrays.class_number),
-        limits=None if release.evalset.count_inadmissible else _limits(release.evalset, details),
+        limits=None if release.evalset.count_inadmissible else _limits(release.evalset, details, chunks),
+        excerpt=excerpt,
     )
 
 
-def _limits(evalset: EvalSet, details: Sequence[dict[str, Any]]) -> tuple[QuestionLimits, ChunkLimits] | None:
-    """The scopes and dates of questions and of the chunks' current texts, as numbers; None where none is asked for."""
+def _limits(
+    evalset: EvalSet, details: Sequence[dict[str, Any]], chunks: list[int] | None
+) -> tuple[QuestionLimits, ChunkLimits] | None:
+    """The scopes and dates of questions and of the chunks' current texts, as numbers; None where none is asked for.
+
+    `chunks` are those to look at, by Chunk.id; None: all.
+    """
     scopes = {
         scope: number for number, scope in enumerate(sorted({d["scope"] for d in details if d["scope"]}))
     }
@@ -146,9 +155,9 @@ def _limits(evalset: EvalSet, details: Sequence[dict[str, Any]]) -> tuple[Questi
         cursor.execute(
             "SELECT c.id, r.scope, r.effective_from, r.effective_to FROM evalsets_chunk c "
             "JOIN evalsets_chunkrevision r ON r.chunk_id = c.id AND r.number = c.revision "
-            "WHERE c.evalset_id = %s "
+            "WHERE c.evalset_id = %(evalset)s AND (%(chunks)s::int[] IS NULL OR c.id = ANY(%(chunks)s)) "
             "AND (r.scope <> '' OR r.effective_from IS NOT NULL OR r.effective_to IS NOT NULL) ORDER BY c.id",
-            [evalset.pk],
+            {"evalset": evalset.pk, "chunks": chunks},
         )
         rows = cursor.fetchall()
     # A scope that no question asks in is still another scope than every one that is asked for.
@@ -184,22 +193,25 @@ def by_document(known: Known, runs: Sequence[LoadedRun]) -> None:
 
 
 def read_run(run: Run, known: Known) -> LoadedRun:
-    """The run's rankings of the questions that the release knows."""
-    there = list(
-        Ranking.objects.filter(run=run).order_by("question_id").values_list("question_id", "abstained")
-    )
+    """The run's rankings of the questions that are known; with an excerpt no other question's is read."""
+    stored, only = Ranking.objects.filter(run=run), known.excerpt and known.excerpt.question_id
+    if only is not None:
+        stored = stored.filter(question=only)
+    there = list(stored.order_by("question_id").values_list("question_id", "abstained"))
     ranked = np.array([question for question, _ in there], dtype=np.int64)
     lengths = np.zeros(len(ranked), dtype=np.int64)
     chunks = np.empty(0, dtype=np.int64)
-    if Ranking.objects.filter(run=run).exclude(chunk_ids=[]).exists():
+    if stored.exclude(chunk_ids=[]).exists():
         rows = read_tagged_arrays(
-            "SELECT 0::int4, question_id, chunk_ids FROM pooling_ranking WHERE run_id = %s", [run.pk]
+            "SELECT 0::int4, question_id, chunk_ids FROM pooling_ranking WHERE run_id = %(run)s "
+            "AND (%(only)s::int8 IS NULL OR question_id = %(only)s)",
+            {"run": run.pk, "only": only},
         )
         lengths[np.searchsorted(ranked, rows.key)] = rows.lengths
         chunks = rows.values.astype(np.int64)
     numbers, is_known = known.numbers(ranked)
     kept = np.repeat(is_known, lengths)
-    truncated = _truncated(run, ranked, lengths) if run.stage == Run.Stage.CONTEXT else None
+    truncated = _truncated(stored, ranked, lengths) if run.stage == Run.Stage.CONTEXT else None
     rankings = Rankings(
         question=numbers[is_known],
         start=np.concatenate([[0], np.cumsum(lengths[is_known])]).astype(np.int64),
@@ -227,11 +239,11 @@ def inadmissible_entries(known: Known, rankings: Rankings) -> BoolArray | None:
     return inadmissible(question, rankings.chunk, *known.limits)
 
 
-def _truncated(run: Run, ranked: IntArray, lengths: IntArray) -> BoolArray | None:
+def _truncated(stored: QuerySet[Ranking], ranked: IntArray, lengths: IntArray) -> BoolArray | None:
     """A flag for each entry whose text was cut before it went into the context; None where none was."""
     start = np.concatenate([[0], np.cumsum(lengths)])
     flags = np.zeros(int(start[-1]), dtype=bool)
-    passages = Ranking.objects.filter(run=run, passages__isnull=False).values_list("question_id", "passages")
+    passages = stored.filter(passages__isnull=False).values_list("question_id", "passages")
     for question, texts in passages.iterator():
         assert texts is not None
         at = int(np.searchsorted(ranked, question))

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evalsets.models import Chunk, ChunkRevision
-from scoring.classes import UNJUDGED, Graded, Rankings, match, select
+from labels.releases import Excerpt
+from pooling.models import Ranking
+from scoring.classes import UNJUDGED, Graded, match
 from scoring.models import Comparison, Unit
 from scoring.reading import by_document, read_known, read_run
 
@@ -42,15 +44,17 @@ def columns(comparison: Comparison, question_pk: int, depth: int) -> tuple[Colum
 
     Raises KeyError where the release does not know the question.
     """
-    known = read_known(comparison.release)
-    number = known.question_ids.index(question_pk) if question_pk in known.question_ids else None
-    if number is None:
+    runs = (comparison.run_a, comparison.run_b)
+    rankings = Ranking.objects.filter(run__in=runs, question=question_pk).values_list("chunk_ids", flat=True)
+    returned = np.array([chunk for chunks in rankings for chunk in chunks], dtype=np.int64)
+    known = read_known(comparison.release, Excerpt(question_pk, returned))
+    if not known.question_ids:
         raise KeyError(question_pk)
-    loaded = [read_run(run, known) for run in (comparison.run_a, comparison.run_b)]
+    loaded = [read_run(run, known) for run in runs]
     if comparison.document["unit"] == Unit.DOCUMENT:
         by_document(known, loaded)
     truth = known.truth()
-    graded = [_only(match(truth, one.rankings, one.inadmissible, one.truncated), number) for one in loaded]
+    graded = [match(truth, one.rankings, one.inadmissible, one.truncated) for one in loaded]
     ranks = [_ranks(one, depth) for one in graded]
     chunks = comparison.evalset.chunks.in_bulk({chunk for one in ranks for chunk in one})
     texts = {
@@ -61,19 +65,11 @@ def columns(comparison: Comparison, question_pk: int, depth: int) -> tuple[Colum
         Column(
             name=one.run.name,
             entries=_entries(graded[side], depth, ranks[1 - side], chunks, texts),
-            missing=not _has(one.rankings, number),
+            missing=len(one.rankings.question) == 0,
         )
         for side, one in enumerate(loaded)
     )
     return first, second
-
-
-def _has(rankings: Rankings, number: int) -> bool:
-    return bool((rankings.question == number).any())
-
-
-def _only(graded: Graded, number: int) -> Graded:
-    return select(graded, np.flatnonzero(graded.question == number))
 
 
 def _ranks(graded: Graded, depth: int) -> dict[int, int]:

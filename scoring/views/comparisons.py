@@ -14,7 +14,7 @@ from evalsets.listing import page_of
 from evalsets.models import EvalSet
 from scoring.comparison import FEW_QUESTIONS, few_questions
 from scoring.forms import CompareForm
-from scoring.models import Comparison, depth_of
+from scoring.models import Comparison, ScoreResult, depth_of
 from scoring.pictures import bars_picture, interval_picture
 from scoring.resampling import holm
 from scoring.services.comparing import full_document, pool_membership
@@ -165,23 +165,17 @@ def comparison_question(request: AuthedRequest, evalset: EvalSet, pk: int, quest
         first, second = columns(comparison, question.pk, shown)
     except KeyError:
         raise Http404("The release does not know this question.") from None
-    values = {
-        side: next(
-            (
-                row["measures"][comparison.measure]
-                for row in result.document["questions"]
-                if row["id"] == question.external_id
-            ),
-            None,
-        )
-        for side, result in (("a", comparison.raw_a), ("b", comparison.raw_b))
-    }
+    results = ScoreResult.objects.filter(pk__in=[comparison.raw_a_id, comparison.raw_b_id])
+    values = results.values_for(question.external_id, comparison.measure)
     context = {
         "evalset": evalset,
         "tab": "comparisons",
         "comparison": comparison,
         "question": question,
-        "columns": [("A", first, values["a"]), ("B", second, values["b"])],
+        "columns": [
+            ("A", first, values.get(comparison.raw_a_id)),
+            ("B", second, values.get(comparison.raw_b_id)),
+        ],
         "depth": shown,
         "next_question": _after(comparison, question.external_id),
     }
