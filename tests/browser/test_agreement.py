@@ -59,6 +59,14 @@ def test_pairs_are_decided_by_keys_alone(judged, evalset, carol, new_page, axe):
     assert len(waiting_pairs(evalset)) == 2
 
 
+def test_a_larger_field_for_the_note_breaks_no_policy(judged, carol, new_page):
+    page = new_page(carol)
+    page.goto("/e/handbook/contested/next/")
+    page.locator("#note").evaluate("note => { note.style.height = '12rem' }")  # as dragging its corner does
+    page.keyboard.press("l")
+    page.get_by_role("link", name="c01", exact=True).wait_for()
+
+
 def test_buttons_do_without_javascript(judged, evalset, carol, new_page):
     page = new_page(carol, javascript=False)
     page.goto("/e/handbook/contested/next/")

@@ -66,6 +66,17 @@ def test_the_last_one_is_gone_back_to_and_taken_back(copies, carol, new_page):
     assert not ChunkClass.objects.exists()
 
 
+def test_back_in_the_browser_shows_what_stands(copies, carol, new_page):
+    page = new_page(carol)
+    page.goto(DuplicateCandidate.objects.first().get_absolute_url())
+    page.get_by_role("button", name="carol").click()  # Bootstrap places the menu by a style attribute
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Same content").click()
+    page.get_by_text("a and b: the same content.").wait_for()
+    page.go_back()
+    page.get_by_text("Decided: the same content").wait_for()
+
+
 def test_a_key_with_a_modifier_decides_nothing(copies, carol, new_page):
     page = new_page(carol)
     page.goto(DuplicateCandidate.objects.first().get_absolute_url())
