@@ -93,7 +93,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     crowd = make_crowd(options.assessors)
     batch, endless = make_batches(crowd, [paced, unpaced])
     with web_server(folder) as address:
-        outcome = judge(address, batch, crowd, pause=1.0, most=options.seconds * 1.5)
+        outcome = judge(address, batch, crowd, pause=1.0, most=options.seconds + 60)
         exact = look_back(batch, outcome)
         flat_out = judge(address, endless, crowd, pause=0.0, most=options.unpaced)
         flat_out_stored = Judgment.objects.filter(pair__batch=endless).count()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
 from django.db.models import (
     Case,
     F,
@@ -190,14 +188,38 @@ def my_current(assessor: Assessor) -> QuerySet[Judgment]:
     return Judgment.objects.filter(assessor=assessor, replaced_by__isnull=True).order_by("-pk")
 
 
+GIVEN = Statement(
+    """
+    SELECT {judgment}, {text}
+    FROM judging_judgment judgment
+    JOIN judging_batchpair pair ON pair.id = judgment.pair_id
+    JOIN evalsets_chunkrevision text ON text.chunk_id = judgment.chunk_id AND text.number = judgment.revision
+    WHERE judgment.evalset_id = %(evalset)s AND judgment.question_id = ANY(%(questions)s::bigint[])
+      AND judgment.assessor_id = %(me)s AND pair.batch_id = %(batch)s
+      AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = judgment.id)
+    ORDER BY judgment.id DESC
+    """,
+    judgment=Judgment,
+    text=ChunkRevision,
+)
+
+
 def given_for(questions: Collection[int], *, batch: Batch, assessor: Assessor) -> dict[int, list[Judgment]]:
     """What the assessor has said of each of these questions in the batch, the latest first, to look back at.
 
     Each judgment carries the beginning of what was read as `opening`.
     """
-    rows = with_opening(my_current(assessor).filter(pair__batch=batch, question__in=questions))
     given: dict[int, list[Judgment]] = {question: [] for question in questions}
-    for judgment in rows:
+    if not questions:
+        return given
+    values = {
+        "evalset": batch.evalset_id,
+        "batch": batch.pk,
+        "me": assessor.pk,
+        "questions": list(questions),
+    }
+    for judgment, text in GIVEN.all(values):
+        judgment.opening = opening_of(text)
         given[judgment.question_id].append(judgment)
     return given
 
@@ -214,26 +236,50 @@ def opening_of(text: ChunkRevision) -> str:
     return text.title or text.text[:OPENING]
 
 
+# Of my pairs of these questions, and of those that %(pairs)s belong to: how many I have judged, and how many wait.
+QUESTION_PROGRESS = Statement(
+    """
+    SELECT question.id,
+        (SELECT count(*) FROM judging_judgment j JOIN judging_batchpair p ON p.id = j.pair_id
+         WHERE j.evalset_id = %(evalset)s AND j.question_id = question.id AND j.assessor_id = %(me)s
+           AND p.batch_id = %(batch)s AND j.kind <> 'skip'
+           AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)) AS done,
+        (SELECT count(*) FROM judging_task t JOIN judging_batchpair p ON p.id = t.pair_id
+         WHERE t.assessor_id = %(me)s AND t.leased_until > statement_timestamp()
+           AND p.batch_id = %(batch)s AND p.question_id = question.id) AS waiting
+    FROM (
+        SELECT unnest(%(questions)s::bigint[])
+        UNION
+        SELECT question_id FROM judging_batchpair WHERE batch_id = %(batch)s AND id = ANY(%(pairs)s::bigint[])
+    ) question (id)
+    """
+)
+
+
 def question_progress(
-    questions: Collection[int], *, batch: Batch, assessor: Assessor
+    questions: Collection[int], *, pairs: Collection[int] = (), batch: Batch, assessor: Assessor
 ) -> dict[int, QuestionProgress]:
-    """By question, my judgments and all that are mine: judged, or waiting in my queue."""
-    done = (
-        my_current(assessor)
-        .filter(pair__batch=batch, question__in=questions)
-        .exclude(kind=Judgment.Kind.SKIP)
+    """By question, my judgments and all that are mine: judged, or waiting in my queue.
+
+    Of these questions (`Question.id`), and of those of these pairs of the batch (`BatchPair.id`).
+    """
+    if not questions and not pairs:
+        return {}
+    rows = QUESTION_PROGRESS.all(
+        {
+            "evalset": batch.evalset_id,
+            "batch": batch.pk,
+            "me": assessor.pk,
+            "questions": list(questions),
+            "pairs": list(pairs),
+        }
     )
-    waiting = queue(batch=batch, assessor=assessor).filter(pair__question__in=questions)
-    judged = Counter(done.values_list("question", flat=True))
-    open_ = Counter(waiting.values_list("pair__question", flat=True))
-    return {
-        question: QuestionProgress(judged[question], judged[question] + open_[question])
-        for question in questions
-    }
+    return {question: QuestionProgress(done, done + waiting) for question, done, waiting in rows}
 
 
-# One statement, since the desk asks for it often. What is open is found by the index of open pairs.
-PROGRESS = """
+# What is open is found by the index of open pairs.
+PROGRESS = Statement(
+    """
     SELECT
         (SELECT coalesce(sum(wanted), 0) FROM judging_batchpair WHERE batch_id = %(batch)s) AS wanted,
         (SELECT coalesce(sum(wanted), 0) FROM judging_batchpair
@@ -246,14 +292,13 @@ PROGRESS = """
         (SELECT CASE WHEN count(*) >= %(pace_from)s THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) END
          FROM (SELECT seconds FROM judging_judgment WHERE assessor_id = %(me)s AND seconds IS NOT NULL
                ORDER BY judged_at DESC LIMIT %(pace_of)s) latest) AS pace
-"""
+    """
+)
 
 
 def batch_progress(*, batch: Batch, assessor: Assessor) -> BatchProgress:
     values = {"batch": batch.pk, "me": assessor.pk, "pace_from": PACE_FROM, "pace_of": PACE_OF}
-    with connection.cursor() as cursor:
-        cursor.execute(PROGRESS, values)
-        wanted, wanted_of_open, given_to_open, people, pace = cursor.fetchone()
+    wanted, wanted_of_open, given_to_open, people, pace = PROGRESS.one(values)
     left = wanted_of_open - given_to_open
     seconds = pace or float(batch.evalset.seconds_per_judgment)
     return BatchProgress(done=wanted - left, wanted=wanted, seconds_left=left * seconds / max(1, people))

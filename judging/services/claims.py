@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from psycopg.errors import DeadlockDetected
@@ -48,6 +48,13 @@ DEADLOCKS = 3
 
 # How many questions a claim looks at, so that some are free though others are being handed out at this moment.
 CANDIDATES = 20
+
+
+def locking(sql: str) -> dict[bool, Statement]:
+    """A statement that locks the rows it gives: with True it waits for rows that others have locked, else it passes
+    over them."""
+    return {True: Statement(sql), False: Statement(sql + " SKIP LOCKED")}
+
 
 # The assessors other than %(me)s who take a place at pair p, and whether the owner of its question bq is one of them.
 TAKEN_BY_OTHERS = """
@@ -97,7 +104,8 @@ OPEN_PAIRS = f"""
 # Which questions to hand out next: those that this assessor has begun, then those that nobody is at, in batch order.
 # Looks at one question after the other and stops when it has enough, however large the batch is: the inner ORDER BY
 # gives the order (OFFSET 0 keeps it apart), and the LIMIT within makes each question a look for one open pair.
-NEXT_QUESTIONS = f"""
+NEXT_QUESTIONS = Statement(
+    f"""
     SELECT q.id
     FROM (
         SELECT id, position,
@@ -116,49 +124,74 @@ NEXT_QUESTIONS = f"""
     ) q
     CROSS JOIN LATERAL (SELECT {OPEN_PAIRS} AND p.batch_question_id = q.id LIMIT 1) open_pair
     ORDER BY q.begun DESC, q.held, q.position
-    LIMIT %(candidates)s
-"""
+    LIMIT {CANDIDATES}
+    """
+)
 
-LOCK_QUESTION = """
+LOCK_QUESTION = locking(
+    """
     SELECT id FROM judging_batchquestion WHERE id = ANY(%(questions)s::bigint[])
     ORDER BY array_position(%(questions)s::bigint[], id::bigint) LIMIT 1
     FOR NO KEY UPDATE
-"""
+    """
+)
 
-PAIRS_OF_QUESTION = """
+PAIRS_OF_QUESTION = Statement(
+    """
     SELECT id FROM judging_batchpair WHERE batch_question_id = %(question)s AND filled_at IS NULL
     ORDER BY id FOR NO KEY UPDATE
-"""
+    """
+)
 
 # Questions of a batch are made in their order, so their IDs serve for it and the index of open pairs gives it.
-NEXT_PAIRS = f"""
+NEXT_PAIRS = locking(
+    f"""
     SELECT p.id {OPEN_PAIRS}
     ORDER BY p.batch_question_id, p.position
     LIMIT %(count)s
     FOR NO KEY UPDATE OF p
-"""
+    """
+)
 
 # A chunk that was revised since the batch was made is judged by its current text, unless somebody has judged the pair
 # or has the earlier text on screen. A gold pair stays with the text whose answer is known. The pairs are locked.
-TAKE_CURRENT_TEXT = """
+TAKE_CURRENT_TEXT = Statement(
+    """
     UPDATE judging_batchpair p SET revision = chunk.revision
     FROM evalsets_chunk chunk
-    WHERE p.id = ANY(%(pairs)s) AND chunk.id = p.chunk_id AND chunk.revision <> p.revision
+    WHERE p.id = ANY(%(pairs)s::bigint[]) AND chunk.id = p.chunk_id AND chunk.revision <> p.revision
       AND p.gold_grade IS NULL
       AND NOT EXISTS (SELECT FROM judging_judgment j WHERE j.pair_id = p.id)
       AND NOT EXISTS (
           SELECT FROM judging_task t
           WHERE t.pair_id = p.id AND t.assessor_id <> %(me)s AND t.leased_until > statement_timestamp() - %(grace)s
       )
-"""
+    """
+)
 
 # Counted anew now that the pairs are locked. A task of mine whose lease had ended is taken up again.
-TAKE = f"""
+TAKE = Statement(
+    f"""
     INSERT INTO judging_task (pair_id, assessor_id, leased_until)
-    SELECT p.id, %(me)s, statement_timestamp() + %(lease)s {OPEN_PAIRS} AND p.id = ANY(%(pairs)s)
+    SELECT p.id, %(me)s, statement_timestamp() + %(lease)s {OPEN_PAIRS} AND p.id = ANY(%(pairs)s::bigint[])
     ON CONFLICT (pair_id, assessor_id)
     DO UPDATE SET leased_until = excluded.leased_until, claimed_at = statement_timestamp(), deferred_at = NULL
-"""
+    """
+)
+
+ANYTHING_OPEN = Statement(f"SELECT EXISTS (SELECT {OPEN_PAIRS})")
+
+PLACES_GONE_AT_PAIR = Statement(
+    f"""
+    SELECT {PLACES_GONE}
+    FROM judging_batchpair p
+    JOIN judging_batchquestion bq ON bq.id = p.batch_question_id
+    CROSS JOIN LATERAL ({TAKEN_BY_OTHERS}) taken
+    WHERE p.id = %(pair)s
+    """
+)
+
+STOPPED = Statement("SELECT paused_at, cancelled_at FROM judging_batch WHERE id = %(batch)s")
 
 
 # The assessor's row, by their seat in the batch.
@@ -235,7 +268,7 @@ def claim_next(*, batch: Batch, by: User, count: int = 1) -> list[Task]:
 @transaction.atomic
 def _claim_next(batch: Batch, by: User, count: int) -> list[Task]:
     assessor = take_seat(batch=batch, by=by)
-    batch.refresh_from_db(fields=["paused_at", "cancelled_at"])
+    batch.paused_at, batch.cancelled_at = STOPPED.one({"batch": batch.pk})
     if not batch.hands_out_pairs:
         return []
     renew_leases(batch=batch, assessor=assessor)
@@ -310,24 +343,13 @@ def end_leases(tasks: QuerySet[Task]) -> int:
 
 def anything_open(*, batch: Batch, assessor: Assessor) -> bool:
     """Whether a claim would give the assessor something now. Takes no locks and changes nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT EXISTS (SELECT {OPEN_PAIRS})", _values(batch, assessor))
-        return bool(cursor.fetchone()[0])
+    return bool(ANYTHING_OPEN.one(_values(batch, assessor))[0])
 
 
 def places_gone(*, pair: BatchPair, assessor: Assessor) -> int:
     """Places of the pair that are not open to the assessor. The caller holds the pair's lock."""
-    statement = f"""
-        SELECT {PLACES_GONE}
-        FROM judging_batchpair p
-        JOIN judging_batchquestion bq ON bq.id = p.batch_question_id
-        CROSS JOIN LATERAL ({TAKEN_BY_OTHERS}) taken
-        WHERE p.id = %(pair)s
-    """
     values: dict[str, Any] = {"pair": pair.pk, "me": assessor.pk, "grace": GRACE}
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return int(cursor.fetchone()[0])
+    return int(PLACES_GONE_AT_PAIR.one(values)[0])
 
 
 def _claim_more(batch: Batch, assessor: Assessor, count: int, *, wait: bool) -> int:
@@ -357,7 +379,6 @@ def _values(batch: Batch, assessor: Assessor) -> dict[str, Any]:
         "batch": batch.pk,
         "evalset": batch.evalset_id,
         "me": assessor.pk,
-        "candidates": CANDIDATES,
         "only_assigned": batch.sharing == Batch.Sharing.ASSIGNED,
         "grace": GRACE,
         "lease": timedelta(minutes=batch.lease_minutes),
@@ -367,23 +388,16 @@ def _values(batch: Batch, assessor: Assessor) -> dict[str, Any]:
 def _take(pairs: Sequence[int], values: dict[str, Any]) -> int:
     """Make tasks of these pairs, as far as they are open still. Returns how many."""
     values = {**values, "pairs": list(pairs)}
-    with connection.cursor() as cursor:
-        cursor.execute(TAKE_CURRENT_TEXT, values)
-        cursor.execute(TAKE, values)
-        return cursor.rowcount
+    TAKE_CURRENT_TEXT.run(values)
+    return TAKE.run(values)
 
 
 def _lock_next(batch: Batch, values: dict[str, Any], *, wait: bool) -> Sequence[int]:
     """Lock the pairs to take next and return their IDs; none where there are none, or all are locked by others."""
-    passing_over = "" if wait else " SKIP LOCKED"
-    with connection.cursor() as cursor:
-        if batch.sharing == Batch.Sharing.SHARED:
-            cursor.execute(NEXT_PAIRS + passing_over, values)
-            return [row[0] for row in cursor.fetchall()]
-        cursor.execute(NEXT_QUESTIONS, values)
-        cursor.execute(LOCK_QUESTION + passing_over, {"questions": [row[0] for row in cursor.fetchall()]})
-        question = cursor.fetchone()
-        if question is None:
-            return []
-        cursor.execute(PAIRS_OF_QUESTION, {"question": question[0]})
-        return [row[0] for row in cursor.fetchall()]
+    if batch.sharing == Batch.Sharing.SHARED:
+        return [pair for (pair,) in NEXT_PAIRS[wait].all(values)]
+    candidates = [question for (question,) in NEXT_QUESTIONS.all(values)]
+    locked = LOCK_QUESTION[wait].first({"questions": candidates})
+    if locked is None:
+        return []
+    return [pair for (pair,) in PAIRS_OF_QUESTION.all({"question": locked[0]})]

@@ -4,7 +4,6 @@ answers in JSON with the next pairs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -192,7 +191,7 @@ def _page(request: AuthedRequest, batch: Batch, assessor: Assessor, pair: BatchP
         "instructions": markdown(batch.rubric.instructions),
         "progress": desk_reads.batch_progress(batch=batch, assessor=assessor),
         "highlight": request.COOKIES.get(HIGHLIGHT_COOKIE) == "1",
-        "reasons": _reasons(),
+        "reasons": Judgment.Reason.choices,
         "csrf_cookie_name": settings.CSRF_COOKIE_NAME,
     }
     latest = desk_reads.my_current(assessor).filter(pair__batch=batch)
@@ -241,10 +240,15 @@ def _next(
     if saved:
         saved.opening = desk_reads.opening_of(texts[saved.chunk_id, saved.revision])  # type: ignore[attr-defined]
         answer["line"] = _lines(request, batch, [saved])
+    wants_counts = "counts" in request.POST
     questions = {item.question.pk for item in items} - known
-    if "counts" in request.POST:
-        questions |= {saved.question_id} if saved else set()
-        questions |= set(batch.pairs.filter(pk__in=has).values_list("question", flat=True))
+    if wants_counts and saved:
+        questions.add(saved.question_id)
+    counts = desk_reads.question_progress(
+        questions, pairs=has if wants_counts else (), batch=batch, assessor=assessor
+    )
+    answer["questions"] = {pk: {"done": place.done, "total": place.total} for pk, place in counts.items()}
+    if wants_counts:
         progress = desk_reads.batch_progress(batch=batch, assessor=assessor)
         answer["batch"] = {
             "done": progress.done,
@@ -252,8 +256,6 @@ def _next(
             "seconds_left": progress.seconds_left,
         }
         answer["held"] = list(queue(batch=batch, assessor=assessor).values_list("pair", flat=True))
-    counts = desk_reads.question_progress(questions, batch=batch, assessor=assessor) if questions else {}
-    answer["questions"] = {pk: {"done": place.done, "total": place.total} for pk, place in counts.items()}
     if not tasks:
         page = _page(request, batch, assessor, None)
         answer["end"] = render_to_string("judging/desk.html#end", page, request)
@@ -265,8 +267,8 @@ def _rendered(
 ) -> list[dict[str, Any]]:
     """Each pair as the desk shows it; what was given for a question comes with its first pair."""
     new = {item.question.pk for item in items} - known
-    given = desk_reads.given_for(new, batch=batch, assessor=assessor) if new else {}
-    base = {"evalset": batch.evalset, "batch": batch, "reasons": _reasons()}
+    given = desk_reads.given_for(new, batch=batch, assessor=assessor)
+    base = {"evalset": batch.evalset, "batch": batch, "reasons": Judgment.Reason.choices}
     answer = []
     for item in items:
         entry: dict[str, Any] = {"pair": item.pair.pk, "question": item.question.pk}
@@ -275,19 +277,6 @@ def _rendered(
             entry["given"] = _lines(request, batch, given.pop(item.question.pk))
         answer.append(entry)
     return answer
-
-
-@cache
-def _reasons() -> dict[str, str]:
-    """The buttons with the reasons for a skip and for cannot-judge: alike for all pairs, so rendered once."""
-    kinds = {"skip": "Skip", "cannot_judge": "Cannot judge"}
-    return {
-        name: render_to_string(
-            "judging/desk.html#reasons",
-            {"kind": name.replace("_", "-"), "said": said, "reasons": Judgment.Reason.choices},
-        )
-        for name, said in kinds.items()
-    }
 
 
 def _lines(request: AuthedRequest, batch: Batch, given: Sequence[Judgment]) -> str:
