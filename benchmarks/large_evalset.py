@@ -144,6 +144,14 @@ SELECT %(evalset)s, %(question)s + n, {_CHUNK.format(j="j + 84")}, 1, %(judge)s,
     'import', now(), '', '[]', '{{}}', '{{}}'
 FROM generate_series(1, %(questions)s) n CROSS JOIN generate_series(0, 14) j"""
 
+# What is new in the second release: five pairs of every tenth question, and a pair of another that is decided.
+_MORE_JUDGMENTS = f"""
+INSERT INTO judging_judgment (evalset_id, question_id, chunk_id, revision, assessor_id, kind, grade, reason, source,
+    judged_at, note, spans, facts, details)
+SELECT %(evalset)s, %(question)s + n, {_CHUNK.format(j="j")}, 1, %(person)s + 1, 'grade', 3, '', 'adjudication',
+    now(), '', '[]', '{{}}', '{{}}'
+FROM generate_series(1, %(questions)s) n CROSS JOIN generate_series(80, 95) j WHERE n %% 10 = 0 AND j %% 3 = 0"""
+
 _CLASSES = """
 WITH made AS (
     INSERT INTO judging_chunkclass (evalset_id) SELECT %(evalset)s FROM generate_series(1, %(chunks)s / 200)
@@ -226,6 +234,7 @@ def make_world(name: str, questions: int) -> None:
         evalset.threshold += 1  # else there would be nothing new to publish
         evalset.save()
         release = publish_release(evalset=evalset, by=people[0], notes=notes).release
+        _run(_MORE_JUDGMENTS, values)
     asked = resolve(release, measures=["nDCG@10", "Recall@5"])
     score_runs(release=release, runs=runs[:2], asked=asked)
     compare_runs(release=release, run_a=runs[0], run_b=runs[1], asked=asked)

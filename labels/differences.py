@@ -4,44 +4,63 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
 
+from django.core.cache import cache
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
 from evalsets.models import EvalSet
 from judging.models import Assessor
-from labels.exports.reading import class_rows, question_rows
 from labels.models import Release
 from labels.settling import SETTLED, settle_parameters
 
 SETTINGS = ("threshold", "scale", "gain", "settle_policy", "judges")
+# How long a process keeps a difference for its pages.
+KEPT_SECONDS = 3600
 
-_LABELS_OF_RELEASE = """
-    SELECT rq.question_id, rq.external_id AS question, l.chunk_id, l.chunk, l.grade, l.revision,
-           l.why = 'model' AS by_model
-    FROM labels_releasequestion rq
-    CROSS JOIN LATERAL unnest(rq.chunk_ids, rq.external_ids, rq.grades, rq.revisions, rq.why)
-        AS l (chunk_id, chunk, grade, revision, why)
-    WHERE rq.release_id = %({name})s"""
-
-_PAIRS = f"""
-WITH before AS ({_LABELS_OF_RELEASE.format(name="before")}),
-after AS ({_LABELS_OF_RELEASE.format(name="after")}),
+# Most questions have the same labels in both, which their arrays tell at once; only the others' labels are compared.
+# They run in the order of the chunk IDs' bytes, so the same labels are the same arrays.
+_QUESTIONS_OF_RELEASE = """
+    SELECT * FROM labels_releasequestion
+    WHERE release_id = %({name})s AND (%(questions)s::int8[] IS NULL OR question_id = ANY(%(questions)s))"""
+_CHANGED = f"""
+WITH before AS ({_QUESTIONS_OF_RELEASE.format(name="before")}),
+after AS ({_QUESTIONS_OF_RELEASE.format(name="after")}),
 changed AS (
-    SELECT question_id, chunk_id,
-           coalesce(after.question, before.question) AS question,
-           coalesce(after.chunk, before.chunk) AS chunk,
-           before.grade AS grade_before, after.grade AS grade_after,
-           before.by_model AS model_before, after.by_model AS model_after
-    FROM before FULL JOIN after USING (question_id, chunk_id)
-    WHERE before.grade IS DISTINCT FROM after.grade OR before.by_model <> after.by_model
+    SELECT question_id, coalesce(after.external_id, before.external_id) AS question, label.*
+    FROM before FULL JOIN after USING (question_id)
+    CROSS JOIN LATERAL (
+        SELECT chunk_id, coalesce(new.chunk, old.chunk) AS chunk, old.grade AS grade_before, new.grade AS grade_after,
+               old.why = 'model' AS model_before, new.why = 'model' AS model_after
+        FROM unnest(before.chunk_ids, before.external_ids, before.grades, before.why)
+            AS old (chunk_id, chunk, grade, why)
+        FULL JOIN unnest(after.chunk_ids, after.external_ids, after.grades, after.why)
+            AS new (chunk_id, chunk, grade, why) USING (chunk_id)
+        WHERE old.grade IS DISTINCT FROM new.grade OR (old.why = 'model') <> (new.why = 'model')
+    ) label
+    WHERE (before.chunk_ids, before.grades, before.model_chunk_ids)
+          IS DISTINCT FROM (after.chunk_ids, after.grades, after.model_chunk_ids)
 )"""
 
-_COUNTED = """
-SELECT grade_before, grade_after, model_before, model_after, count(*)
-FROM changed GROUP BY grade_before, grade_after, model_before, model_after"""
+_COUNTED_BY_QUESTION = f"""{_CHANGED}
+SELECT question_id, grade_before, grade_after, model_before, model_after, count(*)
+FROM changed GROUP BY question_id, question, grade_before, grade_after, model_before, model_after
+ORDER BY question COLLATE "C"
+"""
+
+_QUESTIONS = """
+SELECT external_id, before.details IS NULL AS added, after.details IS NULL AS removed
+FROM (SELECT external_id, details FROM labels_releasequestion WHERE release_id = %(before)s) before
+FULL JOIN (SELECT external_id, details FROM labels_releasequestion WHERE release_id = %(after)s) after
+    USING (external_id)
+WHERE before.details IS DISTINCT FROM after.details
+ORDER BY external_id COLLATE "C"
+"""
 
 
 class ChangedPair(NamedTuple):
@@ -97,15 +116,17 @@ class ChangedCounts(NamedTuple):
 
 
 class ReleaseDifference(NamedTuple):
-    """All that differs between two releases but the pairs themselves, which `changed_pairs` reads page by page.
+    """All that differs between two releases but the pairs themselves, which `pairs_of_page` reads.
 
-    `joined` are classes of the later release that were not one class before, `split` those of the earlier one that
-    are not one class any more; each is a list of chunk IDs. `settings` maps a name to (before, after).
+    `nothing`: they have the same content. `pairs_by_question` says how many pairs changed for each question that has
+    any, by Question.id, in the order of the questions' IDs. `joined` are classes of the later release that were not one
+    class before, `split` those of the earlier one that are not one class any more; each is a list of chunk IDs.
+    `settings` maps a name to (before, after).
     """
 
-    before: Release
-    after: Release
+    nothing: bool
     counts: ChangedCounts
+    pairs_by_question: dict[int, int]
     questions_added: list[str]
     questions_removed: list[str]
     questions_changed: list[str]
@@ -113,24 +134,25 @@ class ReleaseDifference(NamedTuple):
     split: list[list[str]]
     settings: dict[str, tuple[Any, Any]]
 
-    @property
-    def nothing(self) -> bool:
-        return self.before.content_hash == self.after.content_hash
-
 
 def difference_of(before: Release, after: Release) -> ReleaseDifference:
     """What differs from `before` to `after`, two releases of one eval set."""
-    old, new = _questions(before), _questions(after)
+    both = {"before": before.pk, "after": after.pk, "questions": None}
+    pairs_by_question: Counter[int] = Counter()
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTED_BY_QUESTION, both)
+        counted = cursor.fetchall()
+        cursor.execute(_QUESTIONS, both)
+        questions = cursor.fetchall()
+    for question, *_, count in counted:
+        pairs_by_question[question] += count
     return ReleaseDifference(
-        before=before,
-        after=after,
-        counts=_counts(
-            f"{_PAIRS} {_COUNTED}",
-            {"before": before.pk, "after": after.pk},
-        ),
-        questions_added=sorted(new.keys() - old.keys(), key=str.encode),
-        questions_removed=sorted(old.keys() - new.keys(), key=str.encode),
-        questions_changed=sorted((q for q in old.keys() & new.keys() if old[q] != new[q]), key=str.encode),
+        nothing=before.content_hash == after.content_hash,
+        counts=_counts(row[1:] for row in counted),
+        pairs_by_question=dict(pairs_by_question),
+        questions_added=[name for name, added, _ in questions if added],
+        questions_removed=[name for name, _, removed in questions if removed],
+        questions_changed=[name for name, added, removed in questions if not added and not removed],
         joined=_classes_not_in(after, before),
         split=_classes_not_in(before, after),
         settings={
@@ -141,25 +163,56 @@ def difference_of(before: Release, after: Release) -> ReleaseDifference:
     )
 
 
+def kept_difference(before: Release, after: Release) -> ReleaseDifference:
+    """`difference_of`, kept from one page to the next: releases never change, so neither does their difference."""
+    key = ":".join(["difference", *(f"{release.pk}-{release.content_hash}" for release in (before, after))])
+    found = cache.get_or_set(key, lambda: difference_of(before, after), KEPT_SECONDS)
+    return cast(ReleaseDifference, found)
+
+
 def changed_pairs(
-    before: Release, after: Release, *, offset: int = 0, limit: int | None = None
+    before: Release,
+    after: Release,
+    *,
+    questions: list[int] | None = None,
+    offset: int = 0,
+    limit: int | None = None,
 ) -> Iterator[ChangedPair]:
-    """The pairs whose labels differ, by question ID, then chunk ID."""
+    """The pairs whose labels differ, by question ID, then chunk ID; of these `questions` (Question.id), or of all."""
+    asked = {"before": before.pk, "after": after.pk, "questions": questions, "offset": offset, "limit": limit}
     with connection.cursor() as cursor:
         cursor.execute(
-            f"{_PAIRS} SELECT question_id, chunk_id, question, chunk, grade_before, grade_after, "
+            f"{_CHANGED} SELECT question_id, chunk_id, question, chunk, grade_before, grade_after, "
             "model_before, model_after FROM changed "
             'ORDER BY question COLLATE "C", chunk COLLATE "C" OFFSET %(offset)s LIMIT %(limit)s',
-            {"before": before.pk, "after": after.pk, "offset": offset, "limit": limit},
+            asked,
         )
         for row in cursor:
             yield ChangedPair(*row)
 
 
+def pairs_of_page(
+    before: Release, after: Release, found: ReleaseDifference, offset: int, limit: int
+) -> list[ChangedPair]:
+    """At most `limit` of the changed pairs from `offset` on; `found` tells in which questions they are."""
+    questions, ends = list(found.pairs_by_question), list(accumulate(found.pairs_by_question.values()))
+    first, last = bisect_right(ends, offset), bisect_left(ends, offset + limit)
+    passed = ends[first - 1] if first else 0
+    pairs = changed_pairs(
+        before, after, questions=questions[first : last + 1], offset=offset - passed, limit=limit
+    )
+    return list(pairs)
+
+
 def changes_since(release: Release, evalset: EvalSet) -> ChangedCounts:
     """How the labels of this moment differ from those of the release, with the outside judges that it let in."""
     sql = f"""{SETTLED},
-        before AS ({_LABELS_OF_RELEASE.format(name="before")}),
+        before AS (
+            SELECT rq.question_id, l.chunk_id, l.grade, l.why = 'model' AS by_model
+            FROM labels_releasequestion rq
+            CROSS JOIN LATERAL unnest(rq.chunk_ids, rq.grades, rq.why) AS l (chunk_id, grade, why)
+            WHERE rq.release_id = %(before)s
+        ),
         after AS (
             SELECT question_id, chunk_id, label AS grade, why = 'model' AS by_model
             FROM settled WHERE label IS NOT NULL
@@ -170,44 +223,37 @@ def changes_since(release: Release, evalset: EvalSet) -> ChangedCounts:
             FROM before FULL JOIN after USING (question_id, chunk_id)
             WHERE before.grade IS DISTINCT FROM after.grade OR before.by_model <> after.by_model
         )
-        {_COUNTED}"""
+        SELECT grade_before, grade_after, model_before, model_after, count(*)
+        FROM changed GROUP BY grade_before, grade_after, model_before, model_after"""
     judges = evalset.assessors.filter(kind=Assessor.Kind.MODEL, name__in=release.judges)
     settling = settle_parameters(evalset, judges=judges)
-    return _counts(sql, {**settling, "before": release.pk})
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {**settling, "before": release.pk})
+        return _counts(cursor)
 
 
-def _counts(sql: str, parameters: dict[str, Any]) -> ChangedCounts:
+def _counts(rows: Iterable[tuple[Any, ...]]) -> ChangedCounts:
+    """Of rows (grade before, grade after, by a model before, after, how many pairs)."""
     regraded: Counter[tuple[int, int]] = Counter()
     numbers: Counter[str] = Counter()
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        for before, after, model_before, model_after, count in cursor:
-            if before is None:
-                numbers["added"] += count
-                numbers["models_added"] += count * model_after
-            elif after is None:
-                numbers["removed"] += count
-                numbers["models_removed"] += count * model_before
+    for before, after, model_before, model_after, count in rows:
+        if before is None:
+            numbers["added"] += count
+            numbers["models_added"] += count * model_after
+        elif after is None:
+            numbers["removed"] += count
+            numbers["models_removed"] += count * model_before
+        else:
+            if before != after:
+                regraded[before, after] += count
             else:
-                if before != after:
-                    regraded[before, after] += count
-                else:
-                    numbers["same_grade"] += count
-                if model_before != model_after:
-                    numbers["judged" if model_before else "unjudged"] += count
+                numbers["same_grade"] += count
+            if model_before != model_after:
+                numbers["judged" if model_before else "unjudged"] += count
     return ChangedCounts(numbers.pop("added", 0), numbers.pop("removed", 0), regraded, **numbers)
-
-
-def _questions(release: Release) -> dict[str, dict[str, Any]]:
-    return {row.external_id: row.details for row in question_rows(release, "external_id", "details")}
 
 
 def _classes_not_in(here: Release, there: Release) -> list[list[str]]:
     """The classes of `here` whose members are not together in one class of `there`."""
-    class_there = {member: row.number for row in class_rows(there) for member in row.external_ids}
-    return [
-        row.external_ids
-        for row in class_rows(here)
-        if len({class_there.get(member) for member in row.external_ids}) > 1
-        or row.external_ids[0] not in class_there
-    ]
+    whole = there.release_classes.filter(chunk_ids__contains=OuterRef("chunk_ids"))
+    return list(here.release_classes.filter(~Exists(whole)).values_list("external_ids", flat=True))

@@ -63,7 +63,7 @@ def effects_on_scores(before: Release, after: Release) -> Effects:
     for key in sorted(old.keys() & new.keys(), key=lambda key: (old[key].run.name, *map(str, key))):
         shared = [name for name in old[key].measures if name in new[key].measures]
         if shared:
-            changes = [_change(name, old[key].document, new[key].document) for name in shared]
+            changes = [_change(name, old[key].averages, new[key].averages) for name in shared]
             scored.append(Effect(old[key].run, old[key], new[key], changes))
     on_both = {effect.run.pk for effect in scored}
     missing = {result.run_id: result.run for result in old.values() if result.run_id not in on_both}
@@ -72,7 +72,8 @@ def effects_on_scores(before: Release, after: Release) -> Effects:
 
 def _latest(release: Release) -> dict[tuple[Any, ...], ScoreResult]:
     """The latest result of each run under each set of rules that a person chooses."""
-    results = ScoreResult.objects.filter(release=release).select_related("run").order_by("created_at", "id")
+    results = ScoreResult.objects.filter(release=release).without_questions()
+    results = results.select_related("run").order_by("created_at", "id")
     return {
         (item.run_id, item.policy, item.unit, item.split, item.count_inadmissible): item for item in results
     }

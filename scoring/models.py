@@ -48,6 +48,11 @@ class ScoreResultQuerySet(models.QuerySet["ScoreResult"]):
         found = self.order_by().values_list("pk", measures)
         return {pk: values[measure] for pk, values in found if values is not None}
 
+    def without_questions(self) -> ScoreResultQuerySet:
+        """With the averages and their unjudged rates as `averages`, and without the document until it is asked for."""
+        averages = JSONObject(measures="document__measures", unjudged="document__unjudged")
+        return self.defer("document").annotate(averages=averages)
+
 
 class ScoreResult(models.Model):
     """One run scored on one release under one set of rules."""
@@ -73,6 +78,8 @@ class ScoreResult(models.Model):
     created_by = models.ForeignKey(User, models.SET_NULL, null=True, blank=True, related_name="+")
 
     objects = ScoreResultQuerySet.as_manager()
+
+    averages: dict[str, Any]  # of those that `without_questions` read
 
     class Meta:
         ordering = ["-created_at", "-id"]

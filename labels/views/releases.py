@@ -7,6 +7,7 @@ other people's grades, and assessors judge blind.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -22,7 +23,7 @@ from evalsets.listing import number_in, page_of
 from evalsets.models import EvalSet, Member
 from judging.models import Assessor
 from judging.reckoning import as_of
-from labels.differences import changed_pairs, difference_of
+from labels.differences import kept_difference, pairs_of_page
 from labels.exports.formats import FORMATS
 from labels.exports.trec import NAMED_IDS, run_lines
 from labels.forms import PublishForm
@@ -138,11 +139,8 @@ def release_difference(request: AuthedRequest, evalset: EvalSet) -> HttpResponse
     after = _asked(request, evalset, "to", numbers[0] if len(numbers) > 1 else None)
     context: dict[str, Any] = {"evalset": evalset, "numbers": numbers, "before": before, "after": after}
     if before and after:
-        found = difference_of(before, after)
-        pairs = PagedRows(
-            found.counts.total,
-            lambda offset, limit: list(changed_pairs(before, after, offset=offset, limit=limit)),
-        )
+        found = kept_difference(before, after)
+        pairs = PagedRows(found.counts.total, partial(pairs_of_page, before, after, found))
         context |= {
             "difference": found,
             "page": page_of(request, pairs),
