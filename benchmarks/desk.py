@@ -49,6 +49,7 @@ from django.test import Client
 from django.urls import reverse
 
 from benchmarks.crowd import Http, Outcome, run_crowd, running
+from benchmarks.database import own_database
 from benchmarks.label_studio_reference import label_studio
 from config.embedded.home import free_port
 from config.supervise import web_arguments
@@ -77,13 +78,8 @@ def main() -> None:
     if not 1 <= options.seconds <= MOST_SECONDS:
         parser.error(f"--seconds is 1 to {MOST_SECONDS}")
     logging.disable(logging.INFO)
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix="fairpool-desk-") as folder:
-            result = measure(options, Path(folder))
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
+    with own_database(), tempfile.TemporaryDirectory(prefix="fairpool-desk-") as folder:
+        result = measure(options, Path(folder))
     print(json.dumps(result) if options.json else in_words(result))
 
 

@@ -27,6 +27,7 @@ django.setup()
 
 from django.db import connection
 
+from benchmarks.database import own_database
 from evalsets.models import EvalSet
 from judging.models import Assessor
 from judging.pair_states import _STATES
@@ -48,12 +49,8 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=4, help="Eval sets of the same size beside it.")
     parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     options = parser.parse_args()
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database():
         plans = explain(fill(options))
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
     if options.json:
         print(json.dumps(plans))
         return

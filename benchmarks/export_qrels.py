@@ -29,6 +29,7 @@ django.setup()
 
 from django.db import connection
 
+from benchmarks.database import own_database
 from evalsets.models import EvalSet
 from judging.models import Assessor
 from labels.exports.trec import qrels
@@ -65,12 +66,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     options = parser.parse_args()
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database():
         result = measure(options)
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
     if options.json:
         print(json.dumps(result))
         return

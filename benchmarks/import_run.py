@@ -29,6 +29,7 @@ django.setup()
 
 from django.db import connection, transaction
 
+from benchmarks.database import own_database
 from evalsets.models import EvalSet
 from pooling.formats import read_run
 from pooling.services.importing import import_run
@@ -49,13 +50,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     options = parser.parse_args()
 
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            result = measure(options, Path(folder))
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
+    with own_database(), tempfile.TemporaryDirectory() as folder:
+        result = measure(options, Path(folder))
     if options.json:
         print(json.dumps(result))
         return

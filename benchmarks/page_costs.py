@@ -34,6 +34,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from benchmarks.database import own_database
 from benchmarks.large_evalset import World, find_world, make_world
 from evalsets.models import User
 from labels.reports import REPORTS
@@ -67,14 +68,8 @@ def main() -> None:
     options = parser.parse_args()
     settings.ALLOWED_HOSTS = ["testserver"]
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(
-        verbosity=0, autoclobber=not options.keep, serialize=False, keepdb=options.keep
-    )
-    try:
+    with own_database(keep=options.keep):
         result = measure(options)
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0, keepdb=options.keep)
     if options.json:
         print(json.dumps(result))
         return

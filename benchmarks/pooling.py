@@ -41,6 +41,7 @@ import numpy as np
 import polars as pl
 from django.db import connection, transaction
 
+from benchmarks.database import own_database
 from benchmarks.trectools_reference import trectools
 from evalsets.models import EvalSet, Question
 from judging.models import Assessor
@@ -69,15 +70,10 @@ def main() -> None:
     parser.add_argument("--trectools-runs", type=int, default=10)
     parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     options = parser.parse_args()
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            result = measure(options, Path(folder))
-            if options.large:
-                result |= measure_large()
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
+    with own_database(), tempfile.TemporaryDirectory() as folder:
+        result = measure(options, Path(folder))
+        if options.large:
+            result |= measure_large()
     if options.json:
         print(json.dumps(result))
         return

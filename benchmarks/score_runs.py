@@ -29,8 +29,8 @@ django.setup()
 
 import numpy as np
 import pytrec_eval
-from django.db import connection
 
+from benchmarks.database import own_database
 from evalsets.models import EvalSet, Question
 from labels.models import Release, ReleaseQuestion
 from pooling.models import Run, System
@@ -61,12 +61,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="Print one JSON document.")
     options = parser.parse_args()
 
-    name = connection.settings_dict["NAME"]
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database():
         result = measure(options)
-    finally:
-        connection.creation.destroy_test_db(name, verbosity=0)
     if options.json:
         print(json.dumps(result))
         return
