@@ -6,8 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from django.conf import settings
 
 from config.embedded import folder_outside
 from config.embedded.home import Home
+from tests.waiting import wait_until
 
 CHECKOUT = settings.BASE_DIR
 
@@ -100,14 +100,6 @@ def holder(homestead: Homestead, kind: str = "Postgres") -> Iterator[tuple[subpr
         line = process.stdout.readline()
         assert line, "the server did not start"
         yield process, int(line)
-
-
-def wait_until(true: Callable[[], object], seconds: float = 30) -> None:
-    """Fail unless `true()` becomes true in time."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {true}"
-        time.sleep(0.05)
 
 
 def _homestead(path: Path) -> Iterator[Homestead]:

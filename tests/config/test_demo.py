@@ -16,7 +16,8 @@ import pytest
 
 from config.management.commands.demo import PREFERRED_PORT
 from config.supervise import is_healthy
-from tests.config.conftest import CHECKOUT, Homestead, wait_until
+from tests.config.conftest import CHECKOUT, Homestead
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.kill
 

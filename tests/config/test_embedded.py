@@ -13,7 +13,8 @@ import pytest
 
 from config.embedded import EmbeddedError, Postgres, Valkey, folder_outside
 from config.embedded.home import Home, free_port
-from tests.config.conftest import Homestead, holder, wait_until
+from tests.config.conftest import Homestead, holder
+from tests.waiting import wait_until
 
 
 def connect(homestead: Homestead) -> psycopg.Connection:

@@ -41,6 +41,7 @@ from tests.judging.batches import batch_of
 from tests.judging.test_batch_over_http import Browser
 from tests.labels.builders import judge
 from tests.servers import running_web
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.kill, pytest.mark.django_db(transaction=True)]
 
@@ -78,13 +79,6 @@ def end_all_other_connections() -> None:
         )
 
 
-def wait(reached: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.02)
-
-
 def ended(job: Job) -> bool:
     job.refresh_from_db()
     return job.finished_at is not None
@@ -108,7 +102,7 @@ def test_connections_ended_in_the_middle_of_a_grade(web, evalset, alice, carol) 
         fields = {"pair": pair, "key": uuid.uuid4(), "as_user": alice.pk, "act": "grade:1"}
         with locked("judging_judgment"):
             browser.connection.request("POST", save, urllib.parse.urlencode(fields), browser.headers)
-            wait(stuck)
+            wait_until(stuck)
             end_connections(stuck())
             response = browser.connection.getresponse()
             said = response.read().decode()
@@ -129,7 +123,7 @@ def test_connections_ended_in_the_middle_of_a_call_of_the_api(web, evalset, caro
     with contextlib.closing(http.client.HTTPConnection(address, timeout=60)) as program:
         with locked("pooling_pool", "ACCESS EXCLUSIVE"):
             program.request("GET", f"{API}/pools", headers=headers)
-            wait(stuck)
+            wait_until(stuck)
             end_connections(stuck())
             response = program.getresponse()
             assert response.status == 503
@@ -195,14 +189,14 @@ def test_connections_ended_in_the_middle_of_each_job(jobs, worker, carol) -> Non
         before = counts()
         with locked(MIDDLE[task]):
             retry_job(job=job, by=carol)
-            wait(stuck)
+            wait_until(stuck)
             end_connections(stuck())
-            wait(lambda job=job: ended(job))
+            wait_until(lambda job=job: ended(job))
         assert (job.state, job.can_retry) == ("failed", True)
         assert "Nothing was written" in job.error
         assert counts() == before
         retry_job(job=job, by=carol)
-        wait(lambda job=job: ended(job))
+        wait_until(lambda job=job: ended(job))
         assert (job.state, job.attempt) == ("done", 2), job.error
         assert counts() != before
 
@@ -214,16 +208,16 @@ def test_worker_killed_in_the_middle_of_a_pool_and_a_publication(jobs, worker, c
         before = counts()
         with locked(MIDDLE[task]):
             retry_job(job=job, by=carol)
-            wait(stuck)
+            wait_until(stuck)
             worker.kill()
-        wait(lambda: not stuck())
+        wait_until(lambda: not stuck())
         assert counts() == before
         Job.objects.filter(pk=job.pk).update(heartbeat_at=timezone.now() - timedelta(minutes=5))
         job.refresh_from_db()
         assert (job.state, job.can_retry) == ("lost", True)
         worker.start()
         retry_job(job=job, by=carol)
-        wait(lambda job=job: ended(job))
+        wait_until(lambda job=job: ended(job))
         assert (job.state, job.attempt) == ("done", 2), job.error
 
 
@@ -249,7 +243,7 @@ def test_without_a_broker_pages_work_and_jobs_wait(
             assert get(lead, "/e/handbook/")
     job.refresh_from_db()
     retry_job(job=job, by=carol)  # the broker is back
-    wait(lambda: ended(job))
+    wait_until(lambda: ended(job))
     assert (job.state, job.attempt) == ("done", 1), job.error
 
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from config.management.commands.migrate import LOCK
-from tests.config.conftest import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import time
 import urllib.request
 import uuid
 from collections import Counter
@@ -25,6 +24,7 @@ from tests.conftest import make_questions
 from tests.judging.batches import batch_of, places_by_pair
 from tests.judging.test_batch_over_http import Browser
 from tests.servers import running_web, running_worker
+from tests.waiting import wait_until
 
 REQUEST_ID = uuid.uuid4().hex
 TOKEN = {"Authorization": "Bearer the figures please"}
@@ -46,13 +46,6 @@ def figures(url: str, **headers: str) -> dict[str, float]:
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as response:
         lines = response.read().decode().splitlines()
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
-
-
-def wait(reached, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.05)
 
 
 def json_lines(log: Path) -> list[dict]:
@@ -125,7 +118,7 @@ def test_one_batch_and_many_jobs_over_two_of_each(
             upload = receive_upload(evalset=evalset, file=file, by=carol)
             job = waiting_import(evalset, upload, carol)
             try_again(lead[number % 2], job)
-        wait(lambda: Job.objects.filter(finished_at__isnull=True).count() == 0)
+        wait_until(lambda: Job.objects.filter(finished_at__isnull=True).count() == 0)
         assert Counter(job.state for job in Job.objects.all()) == {"done": 8}
         assert Run.objects.count() == 8
 

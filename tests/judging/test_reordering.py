@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -27,6 +25,7 @@ from tests.conftest import make_chunks, make_questions, make_run, make_user
 from tests.judging.batches import grade, places_by_pair, skip
 from tests.judging.test_batch_over_http import Browser
 from tests.labels.builders import judge
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -256,20 +255,13 @@ def save_at_desk(client, batch: Batch, pair: BatchPair, user) -> int:
     return answer.status_code
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "nothing happened"
-        time.sleep(0.1)
-
-
 @pytest.mark.django_db(transaction=True)
 def test_a_grade_at_the_desk_has_its_question_put_in_order_by_a_worker(
     worker, batch, alice, client_for
 ) -> None:
     bad = batch.pairs.get(chunk__external_id="b0")
     assert save_at_desk(client_for(alice), batch, bad, alice) == 200
-    wait_for(Reordering.objects.exists)
+    wait_until(Reordering.objects.exists)
     assert order_of(batch)[0] == "g0"
 
 
@@ -331,7 +323,7 @@ def test_many_at_once_while_a_worker_puts_things_in_order(web, worker, evalset, 
     with ThreadPoolExecutor(len(browsers)) as threads:
         first = list(threads.map(lambda browser: judge(browser, at_most=1), browsers))
         # However quick the assessors are: most of the pairs are judged with the worker awake.
-        wait_for(Reordering.objects.exists)
+        wait_until(Reordering.objects.exists)
         rest = list(threads.map(lambda browser: judge(browser, at_most=32), browsers))
     seen = [one + more for one, more in zip(first, rest, strict=True)]
     for browser in browsers:
