@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+import sys
+import traceback
 from typing import Any
 
+from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import EvalSet, User
 
-EXIT_BAD_INPUT = 3
+EXIT_NO, EXIT_NOT_READ, EXIT_BAD_INPUT = 1, 2, 3
+EXIT_FAULT = 70  # of our own, as sysexits.h has it
 
 
 class FairpoolCommand(BaseCommand):
     """A command whose `perform` returns a JSON-ready document; `show` prints it for people.
 
-    Exit status 0: done; 3: bad input, with a report. A subclass may set `self.exit_status` to another one.
+    Exit status 0: done; 3: bad input, with a report; 70: a fault of ours. A subclass may set `self.exit_status` to 1 or
+    2 where that is its answer; nothing else ends with these.
     """
 
     exit_status = 0
+    uses_tables = True  # False for a command that needs none, or makes them itself
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -28,7 +36,24 @@ class FairpoolCommand(BaseCommand):
             help="Print one JSON document on standard output; messages go to standard error.",
         )
 
+    def run_from_argv(self, argv: list[str]) -> None:
+        try:
+            super().run_from_argv(argv)
+        except SystemExit as end:
+            if end.code == self.exit_status:
+                raise
+            if end.code == EXIT_NO:  # Django's own, for what is wrong with us
+                raise SystemExit(EXIT_FAULT) from None
+            if end.code == EXIT_NOT_READ:  # argparse's, for a wrong call
+                raise SystemExit(EXIT_BAD_INPUT) from None
+            raise
+        except Exception:
+            traceback.print_exc()
+            sys.exit(EXIT_FAULT)
+
     def handle(self, *args: Any, **options: Any) -> None:
+        if self.uses_tables:
+            make_tables()
         try:
             document = self.perform(**options)
         except (BadInput, Refused, EvalSet.DoesNotExist, User.DoesNotExist) as error:
@@ -50,6 +75,15 @@ class FairpoolCommand(BaseCommand):
     def show(self, document: dict[str, Any]) -> None:
         """Print the document for people."""
         raise NotImplementedError
+
+
+def make_tables() -> None:
+    """Make the tables of a new embedded database; CommandError where a database of one's own has none."""
+    if "django_migrations" in connection.introspection.table_names():
+        return
+    if not settings.EMBEDDED:
+        raise CommandError("The database has no tables yet; run `manage.py migrate` first.")
+    call_command("migrate", interactive=False, verbosity=0)
 
 
 def find_evalset(slug: str) -> EvalSet:

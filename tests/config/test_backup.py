@@ -17,7 +17,6 @@ def test_backup_comes_back_whole_in_another_home(homestead, second_home, tmp_pat
         "print(EvalSet.objects.get(slug='handbook').name, Event.objects.count(), flush=True)\n"
     )
     with holder(homestead):  # one start for all commands
-        assert homestead.manage("migrate", "--verbosity=0").returncode == 0
         made = homestead.manage("create_evalset", "handbook", "--name", "Support – Ünïcode")
         assert made.returncode == 0, made.stderr
         done = homestead.manage("backup", str(file))

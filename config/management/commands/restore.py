@@ -12,6 +12,7 @@ from evalsets.commands import FairpoolCommand
 
 class Command(FairpoolCommand):
     help = "Fill an empty database from a file that `backup` or pg_dump made, and bring it up to date (pg_restore)."
+    uses_tables = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

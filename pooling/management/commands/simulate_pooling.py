@@ -17,6 +17,7 @@ class Command(FairpoolCommand):
         "Replay pooling strategies against labels that are known already: how many relevant chunks each finds for how "
         "many judgments, so that a strategy is chosen on evidence. It reads files and touches no eval set."
     )
+    uses_tables = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
