@@ -195,7 +195,7 @@ def without_duplicates(
             collector, kind, expected = (
                 findings.faults,
                 "duplicate-chunk",
-                "each chunk once a ranking (duplicates keep-first keeps the first place); it is also on line",
+                "each chunk once a ranking (an option keeps the first place); it is also on line",
             )
         if not collector.has_room(kind):
             collector.add(kind, count=len(later) - collector.count(kind))

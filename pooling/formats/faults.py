@@ -23,7 +23,6 @@ MEANINGS: dict[str, str] = {
     "unpacked-size": "The unpacked content is larger than the limit.",
     "archive": "The archive cannot be taken as it is.",
     "archive-name": "A name inside the archive leads out of its folder.",
-    "archive-skipped": "These entries of the archive are not data and were skipped.",
     "unreadable": "The file cannot be read.",
     # text
     "encoding": "The bytes are not UTF-8.",
@@ -41,7 +40,7 @@ MEANINGS: dict[str, str] = {
     "json-depth": "The JSON is nested too deeply.",
     "missing-field": "A record lacks a field that is needed.",
     "field-type": "A field is not of the type that is needed.",
-    "keys-ignored": "These keys are not known and were not read.",
+    "keys-ignored": "These keys were not read: they are not known, or another key stands for the same.",
     "date": "A date is not written as YYYY-MM-DD.",
     "span": "A span or period ends before it starts.",
     "split": "The split is neither dev nor holdout.",

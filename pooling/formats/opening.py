@@ -173,7 +173,7 @@ class Source:
         if end is not None and end[zipfile._ECD_SIZE] > most:  # type: ignore[attr-defined]
             raise Unreadable(
                 "archive",
-                field=self.path.name,
+                field="archive",
                 value=f"a directory of {end[zipfile._ECD_SIZE]:,} bytes",  # type: ignore[attr-defined]
                 expected=f"one file of data (a directory of at most {most:,} bytes)",
             )
@@ -184,7 +184,7 @@ class Source:
         if len(entries) > self.limits.archive_entries:
             raise Unreadable(
                 "archive",
-                field=self.path.name,
+                field="archive",
                 value=f"{len(entries):,} entries",
                 expected=f"one file of data (at most {self.limits.archive_entries:,} entries)",
             )
@@ -192,7 +192,7 @@ class Source:
             if leaves_the_folder(entry.orig_filename) or leaves_the_folder(entry.filename):
                 raise Unreadable(
                     "archive-name",
-                    field=self.path.name,
+                    field="archive",
                     value=entry.orig_filename,
                     expected="names inside the archive's own folder; nothing was unpacked",
                 )
@@ -202,7 +202,7 @@ class Source:
             names = ", ".join(entry.filename for entry in members[:5]) or "none"
             raise Unreadable(
                 "archive",
-                field=self.path.name,
+                field="archive",
                 value=names,
                 expected=f"exactly one file of data inside, found {len(members)}",
             )
@@ -210,7 +210,7 @@ class Source:
         if member.flag_bits & 0x1:
             raise Unreadable(
                 "archive",
-                field=self.path.name,
+                field="archive",
                 value=member.filename,
                 expected="an archive without a password",
             )

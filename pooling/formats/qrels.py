@@ -21,8 +21,8 @@ Negative = Literal["refuse", "skip", "zero"]
 
 WHOLE = re.compile(r"([+-]?\d{1,9})(?:\.0*)?", re.ASCII)
 NEGATIVE_EXPLAINED = (
-    "a grade of 0 or more; in several TREC tracks -1 marks pooled but unjudged and -2 junk: negative skip imports no "
-    "label for them, negative zero imports 0"
+    "a grade of 0 or more; in several TREC tracks -1 marks pooled but unjudged and -2 junk: an option skips "
+    "them, another imports 0"
 )
 # what our own qrels have in the second column of an outside judge's label
 MARK_OF_MODEL = "model"

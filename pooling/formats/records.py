@@ -129,17 +129,18 @@ def first_line(error: Exception) -> str:
 
 
 def jsonl_records(source: Source, findings: Findings, columns: Columns) -> Iterator[Raw]:
-    """JSONL under our names; keys that nobody knows are counted as a warning."""
-    ours = {alias: name for name, aliases in columns.items() for alias in aliases}
+    """JSONL under our names; keys that were not read are counted as a warning."""
     for number, value in json_objects(source, findings):
         fields: dict[str, Any] = {}
+        read = set()
         for name, aliases in columns.items():
             for alias in aliases:
                 if alias in value:
                     fields[name] = value[alias]
+                    read.add(alias)
                     break
         for key in value:
-            if key not in ours:
+            if key not in read:
                 findings.warnings.add("keys-ignored", line=number, field=key, expected=", ".join(columns))
         yield Raw(number, fields)
 

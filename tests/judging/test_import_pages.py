@@ -1,6 +1,8 @@
 """The import page: a file is checked, its report read, and then written; by the job that a worker runs."""
 
 import gzip
+import io
+import zipfile
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -97,6 +99,25 @@ def test_the_same_file_twice_says_that_nothing_was_new(evalset, lead) -> None:
 def test_a_compressed_file_is_told_by_its_content(evalset, lead) -> None:
     report = send(lead, "chunks", gzip.compress(b'{"id": "c1", "text": "Text."}\n'), "chunks.jsonl")
     assert report.context["report"]["new"] == 1
+
+
+def test_what_was_skipped_in_an_archive_is_listed(evalset, lead) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("questions.tsv", "q1\tone\n")
+        archive.writestr(".DS_Store", "\0")
+    report = send(lead, "questions", content.getvalue(), "questions.zip")
+    assert "Skipped in the archive" in report.content.decode()
+
+
+def test_an_archive_that_is_refused_goes_by_no_name_of_ours(evalset, lead) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("../questions.tsv", "q1\tone\n")
+    html = send(lead, "questions", content.getvalue(), "questions.zip").content.decode()
+    assert "../questions.tsv" in html
+    assert "upload-" not in html
+    assert "None" not in html
 
 
 def test_grade_zero_is_imported(evalset, lead) -> None:

@@ -242,6 +242,12 @@ def test_unknown_keys_are_told(tmp_path):
     assert read.findings.warnings.examples("keys-ignored")[0].field == "turn"
 
 
+def test_a_key_beside_the_one_that_was_read_is_told(tmp_path):
+    """As in a corpus that was taken for questions: its titles would be lost without a word."""
+    read = questions_of(tmp_path, '{"_id": "c1", "title": "Grinder", "text": "Clean it."}')
+    assert read.findings.warnings.examples("keys-ignored")[0].field == "title"
+
+
 def test_format_can_be_named(tmp_path):
     assert pairs(questions_of(tmp_path, "id,text\tb\n", format="tsv")) == [("id,text", "b")]
     assert questions_of(tmp_path, "q1\ta\n", format="csv").findings.faults.kinds() == ["header"]
