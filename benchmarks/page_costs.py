@@ -110,6 +110,7 @@ def reports(world: World) -> list[str]:
         "pool": [f":{world.pool.pk}"],
         "agreement": ["", f":{world.done.pk}"],
         "rated-pairs": ["", f":{world.done.pk}"],
+        "room": [f":{world.done.pk}"],
     }
     return [name + key for name in REPORTS for key in keys.get(name, [""])]
 

@@ -1,6 +1,7 @@
 """The lead's room: what waits for whom in a batch, who grades strangely fast, and how the grades came in over time.
 
-Reads only, for the batch page, which asks again every few seconds: each is one statement over the batch's own rows.
+Reads only. What nobody is at is asked anew every few seconds, from the open pairs. The rest reads all judgments of the
+batch, or all its open pairs' ones, and is for judging.room_report, which leaves it to a job where that is much.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from evalsets.models import EvalSet
-from judging.batch_reads import COUNTS, PACE_MINUTES, batch_judgments, live_tasks
+from judging.batch_reads import batch_judgments, judgments_left, live_tasks, said_lately
 from judging.models import Assessor, Batch, BatchPair, BatchQuestion, Judgment, Task
 
 # Fast is said of at least so many timed judgments, of the latest so many.
@@ -160,32 +161,44 @@ _SPEED = """
 
 
 @dataclass(frozen=True)
+class Speed:
+    """How fast an assessor graded of late: the medians of the seconds a grade, and of the characters a second."""
+
+    assessor: int
+    judgments: int
+    seconds: float
+    characters_a_second: float
+
+
+def speeds(batch: Batch) -> list[Speed]:
+    """Of each who has at least 20 timed grades at the desk, the latest 100 of them."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SPEED, {"batch": batch.pk, "latest": FAST_OF, "least": FAST_FROM})
+        return [Speed(*row) for row in cursor.fetchall()]
+
+
+@dataclass(frozen=True)
 class FastHint:
     """That an assessor grades much faster than the others, and than people read. A hint to look, not a verdict."""
 
     assessor: Assessor
-    judgments: int
-    seconds: float
+    speed: Speed
     others_seconds: float | None
-    characters_a_second: float
 
 
-def fast_hints(batch: Batch) -> list[FastHint]:
+def fast_hints(speeds: Sequence[Speed]) -> list[FastHint]:
     """Who grades suspiciously fast, by name.
 
-    Of their latest 100 grades at the desk (at least 20 timed ones), the median takes under a third of the median of
-    the others' medians, and the median text goes by at more than 80 characters a second. Where nobody else has 20,
-    the speed of reading alone decides.
+    Their median takes under a third of the median of the others' medians, and the median text goes by at more than 80
+    characters a second. Where nobody else has a speed, that of reading alone decides.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_SPEED, {"batch": batch.pk, "latest": FAST_OF, "least": FAST_FROM})
-        rows = cursor.fetchall()
     found = {}
-    for assessor_id, judgments, seconds, speed in rows:
-        others = [row[2] for row in rows if row[0] != assessor_id]
+    for speed in speeds:
+        others = [other.seconds for other in speeds if other is not speed]
         usual = statistics.median(others) if others else None
-        if speed > FAST_CHARACTERS and (usual is None or seconds < usual * FAST_SHARE):
-            found[assessor_id] = (judgments, seconds, usual, speed)
+        reads_fast = speed.characters_a_second > FAST_CHARACTERS
+        if reads_fast and (usual is None or speed.seconds < usual * FAST_SHARE):
+            found[speed.assessor] = (speed, usual)
     people = Assessor.objects.filter(pk__in=found).select_related("user").order_by("name")
     return [FastHint(assessor, *found[assessor.pk]) for assessor in people]
 
@@ -265,24 +278,16 @@ class RoomSummary:
 
 
 def room_summary(evalset: EvalSet) -> RoomSummary:
+    """Reads the pairs of the open batches, and what was judged in the last hour."""
     batches = list(Batch.objects.open().filter(evalset=evalset))
-    ids = [batch.pk for batch in batches]
-    pairs = BatchPair.objects.ordinary().filter(batch__in=ids)
-    wanted = pairs.aggregate(judgments=Sum("wanted"))["judgments"] or 0
-    said = Judgment.objects.filter(pair__batch__in=ids, replaced_by__isnull=True)
-    hour = Now() - datetime.timedelta(minutes=PACE_MINUTES)
-    made: dict[str, Any] = said.aggregate(
-        all=Count("pk", filter=COUNTS), lately=Count("pk", filter=COUNTS & Q(judged_at__gt=hour))
-    )
+    wanted = BatchPair.objects.ordinary().filter(batch__in=batches).aggregate(judgments=Sum("wanted"))
+    at_work = Task.objects.filter(pair__batch__in=batches, leased_until__gt=Now())
     return RoomSummary(
         open=sum(batch.hands_out_pairs for batch in batches),
         paused=sum(not batch.hands_out_pairs for batch in batches),
         overdue=sum(batch.is_past_due for batch in batches),
-        wanted=wanted,
-        left=wanted - made["all"],
-        lately=made["lately"],
-        at_work=Task.objects.filter(pair__batch__in=ids, leased_until__gt=Now())
-        .values("assessor")
-        .distinct()
-        .count(),
+        wanted=wanted["judgments"] or 0,
+        left=judgments_left(batches),
+        lately=sum(said.judged for said in said_lately(evalset.pk, batches).values()),
+        at_work=at_work.values("assessor").distinct().count(),
     )

@@ -277,7 +277,7 @@ def question_progress(
     return {question: QuestionProgress(done, done + waiting) for question, done, waiting in rows}
 
 
-# What is open is found by the index of open pairs.
+# What is open is found by the index of open pairs. A pair that wants one judgment and is open has none.
 PROGRESS = Statement(
     """
     SELECT
@@ -285,7 +285,8 @@ PROGRESS = Statement(
         (SELECT coalesce(sum(wanted), 0) FROM judging_batchpair
          WHERE batch_id = %(batch)s AND filled_at IS NULL) AS wanted_of_open,
         (SELECT count(*) FROM judging_judgment j JOIN judging_batchpair p ON p.id = j.pair_id
-         WHERE p.batch_id = %(batch)s AND p.filled_at IS NULL AND j.kind <> 'skip' AND j.details -> 'extra' IS NULL
+         WHERE p.batch_id = %(batch)s AND p.filled_at IS NULL AND p.wanted > 1
+           AND j.kind <> 'skip' AND j.details -> 'extra' IS NULL
            AND NOT EXISTS (SELECT FROM judging_judgment later WHERE later.replaces_id = j.id)) AS given_to_open,
         (SELECT count(DISTINCT t.assessor_id) FROM judging_task t JOIN judging_batchpair p ON p.id = t.pair_id
          WHERE p.batch_id = %(batch)s AND t.leased_until > statement_timestamp()) AS people,

@@ -333,6 +333,8 @@ class Judgment(models.Model):
                 condition=Q(source="adjudication"),
                 name="judgment_decision",
             ),
+            # Few of many: skips, and what cannot be judged.
+            models.Index(fields=["evalset", "-id"], condition=~Q(kind="grade"), name="judgment_no_grade"),
             models.Index(fields=["assessor", "-judged_at"], name="judgment_latest_of_assessor"),
         ]
         constraints = [

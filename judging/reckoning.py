@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evalsets.models import EvalSet
-from judging.models import KeptFigures
+from judging.models import BatchPair, KeptFigures
 
 T = TypeVar("T")
 
@@ -51,6 +51,11 @@ def is_large(evalset: EvalSet, key: int = 0) -> bool:
     return more_than(JUDGMENTS_AT_ONCE, evalset.judgments.all()) or more_than(
         QUESTIONS_AT_ONCE, evalset.questions.all()
     )
+
+
+def is_large_batch(evalset: EvalSet, key: int) -> bool:
+    """Whether reading all judgments of the batch with this key takes longer than a page may."""
+    return more_than(JUDGMENTS_AT_ONCE, BatchPair.objects.filter(batch=key))
 
 
 @dataclass(frozen=True)

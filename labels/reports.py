@@ -9,9 +9,10 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from evalsets.models import EvalSet
-from judging.models import Assessor, Batch, BatchPair
+from judging.models import Assessor, Batch
 from judging.pool_report import POOL
-from judging.reckoning import JUDGMENTS_AT_ONCE, Report, is_large, more_than
+from judging.reckoning import Report, is_large, is_large_batch, more_than
+from judging.room_report import ROOM
 from labels.agreement import Coefficient
 from labels.agreement_report import AgreementReport, report_agreement
 from labels.conflicts import LabelConflict, label_conflicts
@@ -66,9 +67,7 @@ def _of_batch(evalset: EvalSet, key: int) -> Batch | None:
 
 def _has_much_overlap(evalset: EvalSet, key: int) -> bool:
     """Of a batch where there is a key, else of the eval set."""
-    if not key:
-        return is_large(evalset)
-    return more_than(JUDGMENTS_AT_ONCE, BatchPair.objects.filter(batch=key))
+    return is_large_batch(evalset, key) if key else is_large(evalset)
 
 
 class JudgePage(NamedTuple):
@@ -161,5 +160,6 @@ REPORTS: dict[str, Report[Any]] = {
         COPIES,
         PLAN,
         POOL,
+        ROOM,
     )
 }

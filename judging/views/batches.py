@@ -24,12 +24,13 @@ from judging.models import Batch
 from judging.pool_report import POOL
 from judging.reading import markdown
 from judging.reckoning import as_of
+from judging.room_report import ROOM
 from judging.services import batches as services
 
 # So many of the latest skips, and of the other lists of judgments, are shown.
 LATEST = 50
-# The batch page asks anew after so many seconds; less often of a batch with more pairs than these, which costs more.
-LOOK_EVERY, LOOK_SELDOM, MANY_PAIRS = 10, 60, 20_000
+# The batch page asks anew after so many seconds.
+LOOK_EVERY = 10
 
 
 @require_GET
@@ -132,19 +133,19 @@ def batch_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
     batch = get_object_or_404(
         Batch.objects.select_related("pool", "rubric", "evalset"), evalset=evalset, pk=pk
     )
-    figures = batch_reads.batch_figures(batch)
+    figures, report = batch_reads.batch_figures(batch), ROOM.read(evalset, batch.pk)
+    room = report.value
     live = {
         "evalset": evalset,
         "batch": batch,
         "figures": figures,
         "is_at_work": figures.left > 0 and batch.cancelled_at is None,
-        "look_every": LOOK_EVERY if figures.pairs <= MANY_PAIRS else LOOK_SELDOM,
-        "assessors": batch_reads.assessor_rows(batch),
-        "hints": batch_room.fast_hints(batch),
+        "look_every": LOOK_EVERY,
+        "room": room,
+        "as_of": as_of(report),
+        "assessors": batch_reads.assessor_rows(batch, room.assessors if room else None),
+        "hints": batch_room.fast_hints(room.speeds) if room else [],
         "waiting": batch_room.waiting(batch),
-        "stuck": batch_room.stuck_pairs(batch),
-        "timeline": batch_room.timeline(batch),
-        "grades": batch_reads.grade_counts(batch),
         "misses": batch_reads.gold_misses(batch)[:LATEST],
         "reasons": batch_reads.reason_counts(batch),
         "skips": batch_reads.open_skips(batch)[:LATEST],
@@ -153,16 +154,18 @@ def batch_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
     }
     if request.htmx:
         return render(request, "judging/batch_detail.html#live", live)
-    questions = batch_reads.question_rows(batch)
+    questions = batch.batch_questions.all()
     query = request.GET.get("q", "").strip()
     if query:
         questions = questions.filter(
             Q(question__text__icontains=query) | Q(question__external_id__icontains=query)
         )
+    page = page_of(request, questions)
+    page.object_list = batch_reads.question_rows(batch).filter(pk__in=[row.pk for row in page])
     context = {
         **live,
         "instructions": markdown(batch.rubric.instructions),
-        "page": page_of(request, questions),
+        "page": page,
         "q": query,
         "extend_form": ExtendForm(batch=batch),
         "i_judge_here": batch.assessors.filter(user=request.user).exists(),

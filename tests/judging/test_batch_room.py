@@ -54,19 +54,18 @@ def test_fast_grading_is_hinted_at_by_the_others_and_by_reading_speed(
 ):
     people = {alice: alice_seconds, bob: bob_seconds}
     batch = timed(evalset, carol, people, characters=characters, judged=judged)
-    hints = batch_room.fast_hints(batch)
+    hints = batch_room.fast_hints(batch_room.speeds(batch))
     assert [hint.assessor.user for hint in hints] == ([alice] if hinted else [])
     if hinted:
-        assert hints[0].seconds == alice_seconds
+        assert hints[0].speed.seconds == alice_seconds
         assert hints[0].others_seconds == bob_seconds
-        assert hints[0].characters_a_second == characters / alice_seconds
+        assert hints[0].speed.characters_a_second == characters / alice_seconds
 
 
 def test_where_nobody_else_is_timed_the_speed_of_reading_decides(evalset, carol, alice):
-    assert [hint.others_seconds for hint in batch_room.fast_hints(timed(evalset, carol, {alice: 2}))] == [
-        None
-    ]
-    assert batch_room.fast_hints(timed(evalset, carol, {alice: 20})) == []
+    [hint] = batch_room.fast_hints(batch_room.speeds(timed(evalset, carol, {alice: 2})))
+    assert hint.others_seconds is None
+    assert batch_room.fast_hints(batch_room.speeds(timed(evalset, carol, {alice: 20}))) == []
 
 
 def judge_at(pair, user, at, value) -> None:

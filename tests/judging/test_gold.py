@@ -217,7 +217,7 @@ def test_gold_keeps_no_batch_open_and_fills_no_count(checked, bob):
     assert not Batch.objects.open().filter(pk=checked.pk).exists()
     figures = batch_reads.batch_figures(checked)
     assert (figures.pairs, figures.filled, figures.wanted, figures.done, figures.left) == (2, 2, 2, 2, 0)
-    assert (figures.gold_pairs, figures.gold_judged) == (1, 1)
+    assert (figures.gold_pairs, batch_reads.batch_totals(checked).gold_judged) == (1, 1)
     row = Batch.objects.with_progress().get(pk=checked.pk)
     assert (row.pair_count, row.filled_count, row.wanted_count) == (2, 2, 2)
     assert [row.count for row in batch_reads.grade_counts(checked)] == [0, 0, 0, 2]
@@ -235,7 +235,8 @@ def test_gold_accuracy_is_exact_and_near_with_its_misses(evalset, decided, carol
             pair.tasks.create(assessor=batch.assessors.get(user=user), leased_until="2099-01-01T00:00Z")
             cannot_judge(pair, user) if value is None else grade(pair, user, value)
 
-    rows = {row.assessor.user: row for row in batch_reads.assessor_rows(batch)}
+    counts = batch_reads.assessor_counts(batch)
+    rows = {user: counts[batch.assessors.get(user=user).pk] for user in (alice, bob)}
     assert (rows[alice].gold, rows[alice].gold_exact, rows[alice].gold_near) == (3, 2, 3)
     assert (rows[bob].gold, rows[bob].gold_exact, rows[bob].gold_near) == (2, 1, 1)
     assert rows[alice].judged == 0, "gold is not among what the batch asks for"

@@ -98,7 +98,8 @@ def _document(batch: Batch) -> dict[str, Any]:
     )
     batch.refresh_from_db()
     figures = batch_reads.batch_figures(batch)
-    numbers = ("judged", "extra", "skipped", "cannot_judge", "held", "median_seconds")
+    counts = batch_reads.assessor_counts(batch)
+    numbers = ("judged", "extra", "skipped", "cannot_judge", "median_seconds")
     gold = ("gold", "gold_exact", "gold_near")
     return {
         "batch": batch.pk,
@@ -115,8 +116,9 @@ def _document(batch: Batch) -> dict[str, Any]:
             {
                 "name": row.assessor.name,
                 "in_batch": row.in_batch,
-                **{name: getattr(row, name) for name in (*numbers, *gold)},
+                "held": row.held,
+                **{name: getattr(row.counts, name) for name in (*numbers, *gold)},
             }
-            for row in batch_reads.assessor_rows(batch)
+            for row in batch_reads.assessor_rows(batch, counts)
         ],
     }
