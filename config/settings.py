@@ -147,7 +147,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "evalsets.middleware.reader_time_zone",
-    "evalsets.middleware.htmx_login_redirect",
+    "evalsets.middleware.back_after_sign_in",
+    "evalsets.middleware.forms_address",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -65,6 +65,7 @@ class EvalSetForm(forms.ModelForm):
             "seconds_per_judgment": "Seconds a judgment, for estimates",
             "count_inadmissible": "Score inadmissible chunks by their label",
         }
+        error_messages = {"slug": {"invalid": "Use lower-case letters, digits and hyphens."}}
 
 
 class EvalSetSettingsForm(EvalSetForm):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render, resolve_url
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
-from django.utils.http import urlencode
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
 from evalsets.api.problems import problem
 
@@ -49,18 +50,47 @@ def reader_time_zone(get_response: GetResponse) -> GetResponse:
     return middleware
 
 
-def htmx_login_redirect(get_response: GetResponse) -> GetResponse:
-    """Send the whole page to sign in when a login has expired, rather than paint a sign-in page into a fragment."""
+def back_after_sign_in(get_response: GetResponse) -> GetResponse:
+    """Where a login has expired, let sign-in lead back to the page in front, not to a fragment or to a form's address.
+
+    A request of htmx sends the whole page to sign in, rather than paint a sign-in page into a fragment.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        htmx = getattr(request, "htmx", None)
         sign_in = resolve_url(settings.LOGIN_URL)
-        if htmx and response.status_code == 302 and response["Location"].startswith(sign_in):
+        if response.status_code != 302 or not response["Location"].startswith(f"{sign_in}?"):
+            return response
+        htmx = getattr(request, "htmx", None)
+        if htmx:
             back = htmx.current_url_abs_path or request.get_full_path()
             redirect = HttpResponse(status=200)
             redirect["HX-Redirect"] = f"{sign_in}?{urlencode({'next': back})}"
             return redirect
+        if request.method == "POST" and (page := _page_in_front(request)):
+            response["Location"] = f"{sign_in}?{urlencode({'next': page})}"
+        return response
+
+    return middleware
+
+
+def _page_in_front(request: HttpRequest) -> str | None:
+    """The address on this site from which a form was sent, without the site's name."""
+    referer = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(referer, {request.get_host()}, request.is_secure()):
+        return None
+    return urlsplit(referer)._replace(scheme="", netloc="", fragment="").geturl()
+
+
+def forms_address(get_response: GetResponse) -> GetResponse:
+    """A page in place of nothing where an address that only takes a form's POST is opened."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if isinstance(response, HttpResponseNotAllowed) and request.method == "GET" and not response.content:
+            page = render(request, "405.html", status=405)
+            page["Allow"] = response["Allow"]
+            return page
         return response
 
     return middleware

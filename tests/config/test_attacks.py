@@ -62,6 +62,8 @@ def test_an_expired_sign_in_comes_back_to_this_site_alone(evalset) -> None:
     forged = {"HX-Request": "true", "HX-Current-URL": "https://evil.example/e/handbook/"}
     answer = Client().get("/e/handbook/", headers=forged)
     assert "evil" not in answer["HX-Redirect"]
+    answer = Client().post("/e/handbook/members/add/", headers={"Referer": "https://evil.example/e/handbook/"})
+    assert "evil" not in answer["Location"]
 
 
 def test_a_session_that_was_planted_is_not_the_one_after_sign_in(carol) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from evalsets.models import EvalSet, Member, User, default_scale
 
@@ -128,3 +129,20 @@ def test_command_says_who_is_unknown(evalset) -> None:
     with pytest.raises(CommandError, match="There is no user 'nobody'") as caught:
         call_command("add_member", "handbook", "nobody", "--role", "viewer")
     assert caught.value.returncode == 3
+
+
+def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(evalset) -> None:
+    answer = Client().post(f"{MEMBERS}add/", headers={"Referer": f"http://testserver{MEMBERS}?page=2"})
+    assert answer["Location"] == "/sign-in/?next=%2Fe%2Fhandbook%2Fmembers%2F%3Fpage%3D2"
+
+
+def test_a_forms_address_opened_by_hand_is_a_page(evalset, carol, client_for) -> None:
+    answer = client_for(carol).get(f"{MEMBERS}add/")
+    assert answer.status_code == 405
+    assert "Go back to the page of the form" in answer.content.decode()
+
+
+def test_a_wrong_short_name_is_told_in_the_words_of_the_page(carol, client_for) -> None:
+    html = client_for(carol).post("/evalsets/new/", {"name": "Support", "slug": "The Handbook!"}).content.decode()
+    assert "Use lower-case letters, digits and hyphens." in html
+    assert "slug”" not in html
