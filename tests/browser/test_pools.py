@@ -95,3 +95,12 @@ def test_the_pages_are_accessible_and_fit(
             fold.evaluate("fold => { fold.open = true }")
         axe(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_a_depth_that_is_none_is_said_where_it_was_written(new_page, evalset, runs, carol) -> None:
+    page = new_page(carol)
+    page.goto("/e/handbook/pools/new/")
+    depth = page.get_by_label("Depth", exact=True)
+    depth.fill("0")
+    depth.press("Tab")
+    expect(depth).to_be_focused()

@@ -311,7 +311,7 @@ def test_done_for_me_but_not_for_others(batch, alice, bob, client_for):
     claim_next(batch=batch, by=bob, count=10)
     html = page(client_for(alice), batch)
     assert "Nothing is left for you here now" in html
-    assert "4 pairs are with other assessors" in html
+    assert "4 pairs are left to other assessors" in html
 
 
 def test_what_i_skipped_is_offered_at_the_end(batch, alice, bob, client_for):
@@ -325,7 +325,7 @@ def test_what_i_skipped_is_offered_at_the_end(batch, alice, bob, client_for):
 
     assert "You skipped these" in html
     assert f"?pair={pair.pk}" in html
-    assert "with other assessors" not in html
+    assert "left to other assessors" not in html
     press(client, batch, "grade:1", html=page(client, batch, f"?pair={pair.pk}"))
     assert "This batch is done" in page(client, batch)
 
