@@ -73,7 +73,7 @@ def answer_errors_of(api: NinjaAPI) -> None:
     @api.exception_handler(ValidationError)
     def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
         errors = [{"field": _place(item["loc"]), "message": item["msg"]} for item in error.errors]
-        said = "; ".join(f"{item['field']}: {item['message']}" for item in errors[:5])
+        said = "; ".join(f"{item['field']}: {item['message'].rstrip('.')}" for item in errors[:5])
         return problem(422, f"The request is not as described: {said}.", errors=errors)
 
     @api.exception_handler(AuthenticationError)
@@ -88,7 +88,10 @@ def answer_errors_of(api: NinjaAPI) -> None:
 
     @api.exception_handler(Http404)
     def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
-        return problem(404, str(error) or f"There is nothing at {request.path}.")
+        said = str(error)
+        if not said or said.endswith("matches the given query."):  # Django's own words name a class
+            said = f"There is nothing at {request.path}."
+        return problem(404, said)
 
     @api.exception_handler(Throttled)
     def _throttled(request: HttpRequest, error: Throttled) -> HttpResponse:
