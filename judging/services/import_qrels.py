@@ -120,10 +120,11 @@ def read_labels(report: ImportReport, evalset: EvalSet, source: str | Path, prog
 
 
 def match_chunks(report: ImportReport, evalset: EvalSet) -> None:
-    """Chunks without a text are kept by their ID and counted; none with a text is a fault."""
-    ((total, with_text),) = fetch(
+    """Chunks without a text are kept by their ID and counted; that none is known at all is a fault."""
+    ((total, known, with_text),) = fetch(
         """
-        SELECT count(DISTINCT s.chunk), count(DISTINCT s.chunk) FILTER (WHERE c.has_text)
+        SELECT count(DISTINCT s.chunk), count(DISTINCT s.chunk_id),
+               count(DISTINCT s.chunk) FILTER (WHERE c.has_text)
         FROM import_judgment s LEFT JOIN evalsets_chunk c ON c.id = s.chunk_id
         """
     )
@@ -133,9 +134,8 @@ def match_chunks(report: ImportReport, evalset: EvalSet) -> None:
             "SELECT chunk FROM import_judgment WHERE chunk_id IS NULL GROUP BY chunk ORDER BY min(line) LIMIT 20000"
         )
     ]
-    if total and not with_text and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
-        every = fetch("SELECT chunk FROM import_judgment GROUP BY chunk ORDER BY min(line) LIMIT 20000")
-        report_no_overlap(report.findings, evalset, "chunk", [name for (name,) in every])
+    if total and not known and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
+        report_no_overlap(report.findings, evalset, "chunk", unknown)
     else:
         warn_of_chunks_without_text(report.findings, evalset, unknown, total - with_text, total)
     report.details |= {"chunks": total, "chunks_without_text": total - with_text}

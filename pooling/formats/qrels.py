@@ -12,7 +12,7 @@ import ijson
 
 from .faults import Findings
 from .opening import Limits, Progress, Source, Unreadable
-from .records import csv_records, id_from_json, json_events, json_objects, table_records
+from .records import Members, csv_records, id_from_json, json_events, json_objects, table_records
 from .sniffing import Sniff, sniff
 from .text import id_is_good, lines
 from .trec import NUMBER, fields_of_lines
@@ -244,7 +244,7 @@ def column_label(line: int, fields: Mapping[str, str], findings: Findings) -> It
 
 
 def jsonl_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
-    for line, record in json_objects(source, findings):
+    for line, record in json_objects(source, findings, as_members=True):
         yield from record_labels(line, record, findings)
 
 
@@ -264,7 +264,7 @@ def json_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
                 builder = None
         elif level == records_at > 0 and event == "start_map":
             found, start = True, line
-            builder = ijson.ObjectBuilder()
+            builder = ijson.ObjectBuilder(map_type=Members)
             builder.event(event, value)
         elif level == records_at > 0:
             findings.faults.add("field-type", line=line, value=value, expected=expected)
@@ -291,8 +291,8 @@ def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iter
     grades = record.get("grades")
     if grades is None and "grade" in record and "chunk" in record:
         chunk = id_from_json(record["chunk"], line, "chunk", findings)
-        grades = {} if chunk is None else {chunk: record["grade"]}
-    if not isinstance(grades, dict):
+        grades = Members([] if chunk is None else [(chunk, record["grade"])])
+    if not isinstance(grades, Members):
         kind = "missing-field" if grades is None else "field-type"
         findings.faults.add(kind, line=line, field="grades", value=name, expected='{"chunk": grade, …}')
         return
@@ -300,7 +300,7 @@ def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iter
         return
     by_models = record.get("model_ids")
     by_models = set(map(str, by_models)) if isinstance(by_models, list) else set()
-    for chunk, grade in grades.items():
+    for chunk, grade in grades.said:
         if id_is_good(chunk, line=line, field="grades", findings=findings):
             yield RawLabel(line, question, chunk, grade, chunk in by_models)
 

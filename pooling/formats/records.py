@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -38,8 +39,24 @@ class Raw(NamedTuple):
     fields: dict[str, Any]
 
 
-def json_objects(source: Source, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The object on each line that is not blank, with its line number."""
+class Members(dict[str, Any]):
+    """A JSON object that keeps all it says in `said`, a key that it has twice included."""
+
+    def __init__(self, said: Iterable[tuple[str, Any]] = ()) -> None:
+        super().__init__()
+        self.said: list[tuple[str, Any]] = []
+        for key, value in said:
+            self[key] = value
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.said.append((key, value))
+        super().__setitem__(key, value)
+
+
+def json_objects(
+    source: Source, findings: Findings, *, as_members: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The object on each line that is not blank, with its line number; `as_members`: all objects are `Members`."""
     for number, text in lines(source, findings):
         if not text or text.isspace():
             continue
@@ -49,7 +66,7 @@ def json_objects(source: Source, findings: Findings) -> Iterator[tuple[int, dict
         if not isinstance(value, dict):
             findings.faults.add("json", line=number, value=text, expected="one JSON object on each line")
             continue
-        yield number, value
+        yield number, json.loads(text, object_pairs_hook=Members) if as_members else value
 
 
 def parse_json(text: str, number: int, findings: Findings) -> Any | None:
@@ -226,7 +243,7 @@ def tsv_records(source: Source, findings: Findings, kind: str, names: Sequence[s
         parts = text.split("\t", len(names) - 1)
         if first:
             first = False
-            if is_header(parts, kind):
+            if is_header(parts, kind) and "id" in locate(parts, COLUMNS[kind])[0]:
                 findings.warnings.add("header-skipped", line=number, value=text)
                 continue
         if len(parts) != len(names):

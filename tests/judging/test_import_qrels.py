@@ -155,6 +155,12 @@ def test_chunks_that_are_not_there_are_kept_by_id(bring, evalset, questions):
     assert not Chunk.objects.get(external_id="c424").has_text
 
 
+def test_chunks_that_are_known_by_id_are_in_common(bring, evalset, questions):
+    make_chunks(evalset, "c1")
+    bring("q1 0 c1 1\nq1 0 c424 1\n")
+    assert bring("q2 0 c424 0\n").new == 1
+
+
 def test_no_chunk_in_common_is_a_fault(bring, evalset, questions):
     make_chunks(evalset, "x1", "x2")
     with pytest.raises(BadInput) as caught:

@@ -237,6 +237,11 @@ def test_a_tab_separated_header_is_told_and_skipped(tmp_path):
     assert read.findings.warnings.kinds() == ["header-skipped"]
 
 
+def test_a_first_question_that_is_a_word_of_headers_is_a_question(tmp_path):
+    read = questions_of(tmp_path, "q1\tquery\nq2\ttitle\n")
+    assert pairs(read) == [("q1", "query"), ("q2", "title")]
+
+
 def test_unknown_keys_are_told(tmp_path):
     read = questions_of(tmp_path, '{"id": "q1", "text": "a", "turn": 3}')
     assert read.findings.warnings.examples("keys-ignored")[0].field == "turn"

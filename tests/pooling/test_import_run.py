@@ -215,6 +215,15 @@ def test_cut_off_chunk_ids_are_found_out(bring, evalset, questions):
     assert "1 of 2 unknown IDs differ from known ones only in the end: it is cut off" in expected
 
 
+def test_chunks_that_another_run_named_are_in_common(bring, evalset, questions):
+    make_chunks(evalset, "with a text")
+    bring('{"qid": "q1", "results": ["with a text", "c\u00e9-1"]}', system="first")
+    report = bring('{"qid": "q1", "results": ["c\u00e9-1", "ce\u0301-1"]}', system="second")
+    assert report.details["chunks_without_text"] == 2
+    (hint,) = report.findings.warnings.examples("chunk-known-otherwise")
+    assert (hint.value, hint.expected) == ("ce\u0301-1", "c\u00e9-1 differs only in normalisation")
+
+
 def test_chunk_ids_written_otherwise_are_told_and_kept_apart(bring, evalset, questions):
     make_chunks(evalset, "Café_Zürich", "São_Paulo", "AT&amp;T", "plain")
     report = bring(

@@ -255,8 +255,8 @@ def match_chunks(report: ImportReport, evalset: EvalSet, file: RunFile) -> npt.N
     chunk_ids, has_text = resolve_chunks(evalset)
     total, with_text = len(file.vocabulary), int(has_text.sum())
     unknown = [file.vocabulary[at] for at in np.flatnonzero(chunk_ids == 0)[:UNKNOWN_LISTED].tolist()]
-    if total and not with_text and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
-        report_no_overlap(report.findings, evalset, "chunk", file.vocabulary[:UNKNOWN_LISTED])
+    if total and not chunk_ids.any() and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
+        report_no_overlap(report.findings, evalset, "chunk", unknown)
     else:
         warn_of_chunks_without_text(report.findings, evalset, unknown, total - with_text, total)
     report.details |= {

@@ -66,7 +66,7 @@ def find_hints(evalset: EvalSet, what: What, unknown: Sequence[str]) -> dict[str
 def known_ids(evalset: EvalSet, what: What) -> QuerySet[Question] | QuerySet[Chunk]:
     if what == "question":
         return Question.objects.filter(evalset=evalset)
-    return Chunk.objects.filter(evalset=evalset, has_text=True)
+    return Chunk.objects.filter(evalset=evalset)
 
 
 def report_no_overlap(findings: Findings, evalset: EvalSet, what: What, unknown: Sequence[str]) -> None:
