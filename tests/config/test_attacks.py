@@ -62,7 +62,9 @@ def test_an_expired_sign_in_comes_back_to_this_site_alone(evalset) -> None:
     forged = {"HX-Request": "true", "HX-Current-URL": "https://evil.example/e/handbook/"}
     answer = Client().get("/e/handbook/", headers=forged)
     assert "evil" not in answer["HX-Redirect"]
-    answer = Client().post("/e/handbook/members/add/", headers={"Referer": "https://evil.example/e/handbook/"})
+    answer = Client().post(
+        "/e/handbook/members/add/", headers={"Referer": "https://evil.example/e/handbook/"}
+    )
     assert "evil" not in answer["Location"]
 
 

@@ -143,6 +143,10 @@ def test_a_forms_address_opened_by_hand_is_a_page(evalset, carol, client_for) ->
 
 
 def test_a_wrong_short_name_is_told_in_the_words_of_the_page(carol, client_for) -> None:
-    html = client_for(carol).post("/evalsets/new/", {"name": "Support", "slug": "The Handbook!"}).content.decode()
+    html = (
+        client_for(carol)
+        .post("/evalsets/new/", {"name": "Support", "slug": "The Handbook!"})
+        .content.decode()
+    )
     assert "Use lower-case letters, digits and hyphens." in html
     assert "slug”" not in html
