@@ -53,7 +53,7 @@ def test_the_page_says_what_is_in_it_and_to_whom_it_is_fair(release, victor, cli
     assert release.content_hash in page
     assert "new-system" in page
     assert "50.0 %" in page
-    assert "judge its remainder first" in page
+    assert "judge or decide the rest first" in page
     assert "1 contested, 1 only skipped" in page
     assert 'href="/e/handbook/releases/1/files/qrels/"' in page
     assert "handbook-r1-labels.json" in page

@@ -12,11 +12,13 @@ from django.urls import reverse
 
 from evalsets.models import Job, Question
 from labels.models import Release
+from labels.services.publishing import publish_release
 from scoring.models import Analysis, Comparison, ScoreResult
 from scoring.pictures import bars_picture, interval_picture
 from scoring.services import requests
 from scoring.templatetags.scores import p_value, signed
-from tests.conftest import make_run
+from tests.conftest import make_chunks, make_questions, make_run
+from tests.labels.builders import judge
 from tests.scoring.test_measures import LABELS, RUN_A, RUN_B, WORKED
 from tests.scoring.test_scoring_services import release_labels
 
@@ -139,6 +141,20 @@ def test_a_run_outside_the_pool_is_told_apart_and_mended_by_one_click(evalset, l
     if mend:
         assert mend.endswith(f"?run={old.pk}&run={new.pk}&k=1")
         assert "Make the pool that mends it" in seen
+
+
+def test_contested_pairs_are_told_apart_from_those_that_a_pool_mends(evalset, lead) -> None:
+    [question] = make_questions(evalset, "q")
+    a, b = make_chunks(evalset, "a", "b")
+    judge(question, a, 1, by="file:one")
+    judge(question, b, 1, by="file:one")
+    judge(question, b, 3, by="file:two")
+    publish_release(evalset=evalset, by=None)
+    make_run(evalset, "A", {"q": ["a"]}), make_run(evalset, "B", {"q": ["b"]})
+    response = lead.post(
+        page("comparison-new"), {**RULES, "measures": "P@1", "a": "A", "b": "B"}, follow=True
+    )
+    assert "1 contested pair has no label on this release and counts as unjudged." in text_of(response)
 
 
 def test_both_rankings_side_by_side(worked, lead) -> None:
