@@ -14,9 +14,9 @@ from django.utils.http import urlencode
 from evalsets.models import EvalSet
 from judging.models import Batch
 from judging.reckoning import AsOf, as_of
-from labels.coverage import NOTHING, UnjudgedCount
+from labels.coverage import UnjudgedCount
 from labels.models import Release
-from labels.reports import COVERAGE, STANDING, Standing
+from labels.reports import COVERAGE, STANDING, Standing, coverage_of
 from pooling.models import Run
 
 # The depth at which the home page looks at unjudged chunks; its table shows a shallower one beside it.
@@ -34,11 +34,14 @@ class NextStep(NamedTuple):
 
 
 class LatestRun(NamedTuple):
-    """A system's latest run and how much of what it returned is unjudged, at both depths."""
+    """A system's latest run and how much of what it returned is unjudged, at both depths.
+
+    The counts are None where the figures that say so have to be asked for.
+    """
 
     run: Run
-    shallow: UnjudgedCount
-    deep: UnjudgedCount
+    shallow: UnjudgedCount | None
+    deep: UnjudgedCount | None
 
 
 class Overview(NamedTuple):
@@ -53,14 +56,15 @@ class Overview(NamedTuple):
 
 def evalset_overview(evalset: EvalSet) -> Overview:
     standing, coverage = STANDING.read(evalset), COVERAGE.read(evalset)
-    covered = [
-        (run, (coverage.value or {}).get(run.pk, NOTHING)) for run in evalset.runs.latest_of_each_system()
-    ]
+    covered = [(run, coverage_of(coverage, run)) for run in evalset.runs.latest_of_each_system()]
     return Overview(
         as_of=as_of(standing, coverage),
         standing=standing.value,
         latest_runs=[
-            LatestRun(run, covers.unjudged(SHALLOW_DEPTH), covers.unjudged(DEPTH)) for run, covers in covered
+            LatestRun(run, covers.unjudged(SHALLOW_DEPTH), covers.unjudged(DEPTH))
+            if covers
+            else LatestRun(run, None, None)
+            for run, covers in covered
         ],
         open_batches=evalset.batches.open().with_progress(),
         release=evalset.releases.first(),
@@ -87,11 +91,14 @@ def next_step(evalset: EvalSet, overview: Overview) -> NextStep | None:
     if standing.chunks_without_text == standing.chunks:
         why = "Assessors can only judge what they can read."
         return NextStep("Bring in the chunks", why, importing("chunks"), "Import")
-    worst = max(overview.latest_runs, key=lambda item: item.deep.rate or 0)
-    if (worst.deep.rate or 0) > evalset.low_unjudged_rate:
+    unjudged = [(item.run, item.deep) for item in overview.latest_runs if item.deep is not None]
+    if len(unjudged) < len(overview.latest_runs):
+        return None
+    run, worst = max(unjudged, key=lambda item: item[1].rate or 0)
+    if (worst.rate or 0) > evalset.low_unjudged_rate:
         return NextStep(
-            f"Judge what {worst.run.system} found",
-            f"{worst.deep.unjudged} of the {worst.deep.returned} chunks it returned within the first {DEPTH} are "
+            f"Judge what {run.system} found",
+            f"{worst.unjudged} of the {worst.returned} chunks it returned within the first {DEPTH} are "
             "unjudged. Until they are judged, any comparison with it favours the systems that built the pool.",
             reverse("judging:pool-new", args=[slug]),
             "See what that costs",

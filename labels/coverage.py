@@ -59,7 +59,7 @@ class RunCoverage(NamedTuple):
         return UnjudgedCount(sum(share.returned for share in within), sum(share.unjudged for share in within))
 
 
-# A run whose figures are not known, and one that returned nothing.
+# Of a run that returned nothing.
 NOTHING = RunCoverage(0, 0, 0, [])
 
 _RANKINGS = """

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from evalsets.models import EvalSet
 from judging.models import Assessor, Batch
 from judging.pool_report import POOL
-from judging.reckoning import Report, is_large, is_large_batch, more_than
+from judging.reckoning import Reckoned, Report, is_large, is_large_batch, more_than
 from judging.room_report import ROOM
 from labels.agreement import Coefficient
 from labels.agreement_report import AgreementReport, report_agreement
 from labels.conflicts import LabelConflict, label_conflicts
-from labels.coverage import RunCoverage, coverage_of_runs
+from labels.coverage import NOTHING, RunCoverage, coverage_of_runs
 from labels.differences import ChangedCounts, changes_since
 from labels.judge_grades import graded_pairs
 from labels.judge_report import JudgeReport, JudgeSummary, among_people, report_on, summarise
@@ -26,7 +26,7 @@ from labels.services.carrying import RulePlan, plan_by_rule
 from labels.services.freezing import latest_release
 from labels.settling import JudgeLabels, SettledCounts, labels_of_judges, settled_counts
 from labels.waiting import Queue, read_queue
-from pooling.models import Ranking
+from pooling.models import Ranking, Run
 
 # Beyond so many rankings the coverage of the runs is left to a job.
 RANKINGS_AT_ONCE = 10_000
@@ -59,6 +59,13 @@ def _changes(evalset: EvalSet, _key: int) -> ChangedCounts:
 
 def _has_many_rankings(evalset: EvalSet, key: int) -> bool:
     return is_large(evalset, key) or more_than(RANKINGS_AT_ONCE, Ranking.objects.filter(run__evalset=evalset))
+
+
+def coverage_of(coverage: Reckoned[dict[int, RunCoverage]], run: Run) -> RunCoverage | None:
+    """What `COVERAGE` says of a run; None where it was worked out before the run came in, or never."""
+    if coverage.value is None:
+        return None
+    return coverage.value.get(run.pk, NOTHING if coverage.at is None else None)
 
 
 def _of_batch(evalset: EvalSet, key: int) -> Batch | None:

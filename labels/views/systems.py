@@ -11,11 +11,11 @@ from evalsets.access import AuthedRequest
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import EvalSet
 from judging.reckoning import as_of
-from labels.coverage import NOTHING, RunCoverage, UnjudgedCount
-from labels.reports import COVERAGE
+from labels.coverage import RunCoverage, UnjudgedCount
+from labels.reports import COVERAGE, coverage_of
 from labels.settling import labels_of_question
 from labels.views.questions import Cell, cell_of, current_revisions
-from pooling.models import Ranking, Run
+from pooling.models import Ranking
 from pooling.services.systems import change_family
 
 # The depths at which a run's unjudged rate is shown.
@@ -23,10 +23,9 @@ DEPTHS = (5, 10, 20)
 MISSING_SHOWN = 20
 
 
-def _rates(covered: dict[int, RunCoverage] | None, run: Run) -> list[UnjudgedCount]:
-    """What is unjudged of the run within each of `DEPTHS`."""
-    coverage = (covered or {}).get(run.pk, NOTHING)
-    return [coverage.unjudged(k) for k in DEPTHS]
+def _rates(coverage: RunCoverage | None) -> list[UnjudgedCount]:
+    """What is unjudged of a run within each of `DEPTHS`; empty where that has to be asked for."""
+    return [coverage.unjudged(k) for k in DEPTHS] if coverage else []
 
 
 @require_GET
@@ -44,7 +43,7 @@ def system_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     rows = []
     for system in page:
         run = latest.get(system.pk)
-        rows.append((system, run, _rates(covered.value, run) if run else []))
+        rows.append((system, run, _rates(coverage_of(covered, run)) if run else []))
     context = {
         "evalset": evalset,
         "page": page,
@@ -64,7 +63,7 @@ def system_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResp
     context = {
         "evalset": evalset,
         "system": system,
-        "rows": [(run, _rates(covered.value, run)) for run in system.runs.all()],
+        "rows": [(run, _rates(coverage_of(covered, run))) for run in system.runs.all()],
         "depths": DEPTHS,
         "as_of": as_of(covered),
     }
@@ -102,7 +101,7 @@ def run_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespons
         "q": text,
         "as_of": as_of(covered),
         "coverage": coverage,
-        "rates": list(zip(DEPTHS, _rates(covered.value, run), strict=True)),
+        "rates": list(zip(DEPTHS, _rates(coverage), strict=False)),
         "missing": evalset.questions.exclude(Exists(ranked))[:MISSING_SHOWN]
         if coverage and coverage.missing
         else [],

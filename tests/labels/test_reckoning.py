@@ -260,6 +260,21 @@ def main_part(page: str) -> str:
     return re.sub(r"\s+", " ", main).strip()
 
 
+def test_a_run_that_came_in_since_is_said_to_be_not_worked_out(large, carol, client_for) -> None:
+    reckon(evalset=large, reports=["standing", "coverage"])
+    client = client_for(carol)
+    assert client.get("/e/handbook/").context["next_step"] is not None
+    run = make_run(large, "newer", {"q1": ["c1", "c2"]})
+    pages = ["/e/handbook/", "/e/handbook/systems/", f"/e/handbook/systems/{run.system_id}/"]
+    for page in pages:
+        assert "not worked out yet" in client.get(page).content.decode()
+    home = client.get("/e/handbook/")
+    assert home.context["next_step"] is None, "it may be what the newer run leaves unjudged"
+    reckon(evalset=large, reports=["standing", "coverage"])
+    for page in pages:
+        assert "not worked out yet" not in client.get(page).content.decode()
+
+
 def test_a_new_pool_with_much_to_read_is_counted_when_that_is_asked_for(large, carol, client_for) -> None:
     client = client_for(carol)
     page = client.get("/e/handbook/pools/new/")
