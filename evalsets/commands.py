@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from typing import Any
@@ -17,6 +18,7 @@ from evalsets.models import EvalSet, User
 
 EXIT_NO, EXIT_NOT_READ, EXIT_BAD_INPUT = 1, 2, 3
 EXIT_FAULT = 70  # of our own, as sysexits.h has it
+EXIT_BROKEN_PIPE = 141  # as a shell tells it: 128 + SIGPIPE
 
 
 class FairpoolCommand(BaseCommand):
@@ -47,6 +49,9 @@ class FairpoolCommand(BaseCommand):
             if end.code == EXIT_NOT_READ:  # argparse's, for a wrong call
                 raise SystemExit(EXIT_BAD_INPUT) from None
             raise
+        except BrokenPipeError:  # whoever read the output has had enough, as `head` has
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(EXIT_BROKEN_PIPE)
         except Exception:
             traceback.print_exc()
             sys.exit(EXIT_FAULT)
