@@ -494,7 +494,7 @@ def run(*arguments: str) -> dict:
 
 def test_the_command_makes_a_batch(real_pool, evalset, alice, bob):
     said = run(
-        *(evalset.slug, "first", "--name", "Week 1", "--assessor", "alice", "--assessor", "bob"),
+        *(evalset.slug, "first", "--name", "Week 1", "--assessor", "alice", "bob"),
         *("--overlap", "2:0.5", "--sharing", "shared", "--seed", "9", "--due", "2026-12-24"),
     )
     batch = Batch.objects.get()

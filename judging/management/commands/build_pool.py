@@ -31,9 +31,10 @@ class Command(FairpoolCommand):
             "--run",
             dest="runs",
             metavar="RUN[:K]",
-            action="append",
+            nargs="+",
+            action="extend",
             required=True,
-            help="A run, or a system for its latest run, with the depth it is cut at. Give one for each run.",
+            help="Runs, or systems for their latest runs, each with the depth it is cut at.",
         )
         parser.add_argument("--k", type=int, metavar="K", help="The depth of the runs that come without one.")
         parser.add_argument("--strategy", default="depth", choices=list(STRATEGIES), help="Default: depth.")

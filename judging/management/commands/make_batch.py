@@ -29,9 +29,10 @@ class Command(FairpoolCommand):
             "--assessor",
             dest="assessors",
             metavar="USER",
-            action="append",
+            nargs="+",
+            action="extend",
             required=True,
-            help="Somebody who judges in it. Give one for each.",
+            help="Those who judge in it.",
         )
         parser.add_argument(
             "--without-copies",
