@@ -4,6 +4,7 @@ Questions are numbered 0, 1, 2, … in the order of the eval set; chunks are any
 database's keys). A *unit* is what is counted once: the class of a chunk, or its parent document.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -91,6 +92,10 @@ def groups(chunk: Any, group: Any) -> Groups:
 NO_GROUPS = Groups(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
+#: Which pairs of question and chunk (parallel arrays) cannot be evidence; see `scoring.admissible`.
+Inadmissible = Callable[[IntArray, IntArray], BoolArray]
+
+
 class Truth(NamedTuple):
     """One row for each question and labelled unit, sorted by question, then unit.
 
@@ -128,7 +133,7 @@ def build_truth(
     questions: int,
     classes: Groups = NO_GROUPS,
     documents: Groups | None = None,
-    inadmissible: BoolArray | None = None,
+    inadmissible: Inadmissible | None = None,
     pooled: tuple[IntArray, IntArray] | None = None,
     chance: FloatArray | None = None,
     by_model: BoolArray | None = None,
@@ -136,8 +141,9 @@ def build_truth(
     """Return what is known of each unit.
 
     A class has the highest grade among its members. With ``documents`` the unit is the parent document and
-    its grade that of its best chunk, where every member of a class carries the class's grade. Labels marked
-    in ``inadmissible`` (one flag a label) count as grade 0: such a chunk is judged, but cannot be evidence.
+    its grade that of its best chunk, where every member of a class carries the class's grade. A chunk that is
+    ``inadmissible`` for the question gives its unit no grade above 0: it is judged, but cannot be evidence. Its
+    label still holds for admissible members of its class.
     ``pooled`` (question and chunk arrays) names pairs that were pooled and left unjudged on purpose.
 
     ``chance`` (one a label, 0 to 1) is the probability with which the pair was sampled; 0: not by the sample.
@@ -149,16 +155,15 @@ def build_truth(
     chunk = np.asarray(labels.chunk, dtype=np.int64)
     grade = np.asarray(labels.grade, dtype=np.int64)
     _check_labels(question, chunk, grade, questions)
-    if inadmissible is not None:
-        grade = np.where(inadmissible, 0, grade)
-    if documents is None:
-        unit, known = classes.of(chunk), classes
-    else:
+    if documents is not None or inadmissible is not None:
         chunk, label = _spread_over_classes(chunk, classes)
         question, grade = question[label], grade[label]
         chance = None if chance is None else chance[label]
         by_model = None if by_model is None else by_model[label]
-        unit, known = documents.of(chunk), documents
+    if inadmissible is not None:
+        grade = np.where(inadmissible(question, chunk), 0, grade)
+    known = classes if documents is None else documents
+    unit = known.of(chunk)
     if pooled is None:
         pooled = np.empty(0, np.int64), np.empty(0, np.int64)
     sampled_question, sampled_unit = pooled[0], known.of(pooled[1])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from scoring.classes import IntArray
 from scoring.facts import Coverage, abstention, mean_coverage, unanswerable_slice
 from scoring.measures import Measure
 from scoring.policies import UnjudgedError
@@ -14,9 +15,14 @@ from scoring.scores import RunScores
 
 
 def run_document(
-    known: Known, loaded: LoadedRun, scores: RunScores, coverage: Sequence[Coverage], facts_depth: int | None
+    known: Known,
+    loaded: LoadedRun,
+    scores: RunScores,
+    coverage: Sequence[Coverage],
+    facts_depth: int | None,
+    considered: IntArray | None,
 ) -> dict[str, Any]:
-    """What `score --json` says of one run: see the commands' documentation for each key."""
+    """What `score --json` says of one run on the considered questions (None: all)."""
     ids = known.questions.ids
     rates = {depth: counts.rates.tolist() for depth, counts in scores.unjudged.items()}
     place = {int(number): at for at, number in enumerate(scores.ranked)}
@@ -40,7 +46,7 @@ def run_document(
         "inadmissible": {depth: int(counts.sum()) for depth, counts in scores.inadmissible.items()},
         "measures": {m.name: _number(mean) for m, mean in zip(scores.measures, scores.means, strict=True)},
         "residuals": {name: _mean(values.tolist()) for name, values in scores.residuals.items()},
-        "unanswerable": _unanswerable(known, loaded),
+        "unanswerable": _unanswerable(known, loaded, considered),
         "facts": _facts(coverage, facts_depth),
         "unknown_questions": loaded.unknown,
         "questions": _questions(known, scores, rates, place, {one.question: one for one in coverage}),
@@ -80,18 +86,20 @@ def _at(rates: dict[str, list[float]], place: int) -> dict[str, float]:
     return {depth: values[place] for depth, values in rates.items()}
 
 
-def _unanswerable(known: Known, loaded: LoadedRun) -> dict[str, Any]:
+def _unanswerable(known: Known, loaded: LoadedRun, considered: IntArray | None) -> dict[str, Any]:
     """The slice of unanswerable questions, and abstention where the run reports it (else null)."""
     answerable = known.questions.answerable.tolist()
-    returned = unanswerable_slice(answerable, loaded.rankings)
+    asked = range(len(answerable)) if considered is None else set(considered.tolist())
+    abstained = {number: said for number, said in loaded.abstained.items() if number in asked}
+    returned = unanswerable_slice(answerable, loaded.rankings, only=asked)
     document: dict[str, Any] = {
         "n": returned.n,
         "returned_nothing": returned.returned_nothing,
         "mean_returned": returned.mean_returned,
         "abstention": None,
     }
-    if loaded.abstained:
-        counts = abstention(answerable, loaded.abstained)
+    if abstained:
+        counts = abstention(answerable, abstained)
         document["abstention"] = {**counts._asdict(), "rate": counts.rate, "wrong_rate": counts.wrong_rate}
     return document
 

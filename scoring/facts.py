@@ -1,6 +1,6 @@
 """Required-fact coverage and abstention: numbers of their own beside recall, each with its denominator."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -109,13 +109,13 @@ class UnanswerableSlice(NamedTuple):
 
 
 def unanswerable_slice(
-    answerable: Sequence[bool], rankings: Rankings, k: int | None = None
+    answerable: Sequence[bool], rankings: Rankings, k: int | None = None, only: Container[int] | None = None
 ) -> UnanswerableSlice:
-    """Return how many chunks (within k) the run returned for each unanswerable question that it ranks."""
+    """Return how many chunks (within k) the run returned for each unanswerable question (of `only`) that it ranks."""
     lengths = [
         int(length) if k is None else min(int(length), k)
         for question, length in zip(rankings.question.tolist(), rankings.lengths.tolist(), strict=True)
-        if not answerable[question]
+        if not answerable[question] and (only is None or question in only)
     ]
     n = len(lengths)
     return UnanswerableSlice(n, sum(length == 0 for length in lengths), sum(lengths) / n if n else 0.0)

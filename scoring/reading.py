@@ -6,6 +6,7 @@ import datetime
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,17 @@ from labels.releases import Excerpt, ReleaseArrays, load_release
 from pooling.models import Ranking, Run
 from pooling.pgcopy import read_tagged_arrays
 from scoring.admissible import ANY, ChunkLimits, QuestionLimits, inadmissible
-from scoring.classes import BoolArray, Groups, IntArray, Labels, Rankings, Truth, build_truth, groups
+from scoring.classes import (
+    BoolArray,
+    Groups,
+    Inadmissible,
+    IntArray,
+    Labels,
+    Rankings,
+    Truth,
+    build_truth,
+    groups,
+)
 from scoring.scores import Questions
 
 
@@ -74,11 +85,13 @@ class Known:
         chosen = [question.details.get("split") == split for question in self.arrays.questions]
         return np.flatnonzero(np.array(chosen, dtype=bool))
 
-    def inadmissible_labels(self) -> BoolArray | None:
-        """A flag for each label; None where nothing can be inadmissible."""
+    @property
+    def inadmissible(self) -> Inadmissible | None:
+        """Which pairs are inadmissible; None where nothing can be."""
         if self.limits is None:
             return None
-        return inadmissible(self.labels.question, self.labels.chunk, *self.limits)
+        questions, chunks = self.limits
+        return partial(inadmissible, questions=questions, chunks=chunks)
 
     def truth(self) -> Truth:
         """What is known of each unit."""
@@ -88,7 +101,7 @@ class Known:
             questions=len(self.questions.ids),
             classes=self.classes,
             documents=self.documents,
-            inadmissible=self.inadmissible_labels(),
+            inadmissible=self.inadmissible,
             pooled=pooled if len(pooled[0]) else None,
             chance=self.arrays.inclusion,
             by_model=self.arrays.by_model if self.arrays.by_model.any() else None,
@@ -115,7 +128,11 @@ def read_known(release: Release, excerpt: Excerpt | None = None) -> Known:
     """The release as arrays, or that `excerpt` of it; the unit is the chunk until `by_document` says otherwise."""
     arrays = load_release(release, excerpt)
     details = [question.details for question in arrays.questions]
-    chunks = None if excerpt is None else np.concatenate([arrays.chunk, excerpt.returned]).tolist()
+    chunks = (
+        None
+        if excerpt is None
+        else np.concatenate([arrays.chunk, arrays.class_chunk, excerpt.returned]).tolist()
+    )
     questions = Questions(
         ids=tuple(question.external_id for question in arrays.questions),
         answerable=np.array([one["answerable"] for one in details], dtype=bool),
@@ -233,10 +250,9 @@ def read_run(run: Run, known: Known) -> LoadedRun:
 
 def inadmissible_entries(known: Known, rankings: Rankings) -> BoolArray | None:
     """A flag for each entry of the rankings; None where nothing can be inadmissible."""
-    if known.limits is None:
+    if known.inadmissible is None:
         return None
-    question = np.repeat(rankings.question, rankings.lengths)
-    return inadmissible(question, rankings.chunk, *known.limits)
+    return known.inadmissible(np.repeat(rankings.question, rankings.lengths), rankings.chunk)
 
 
 def _truncated(stored: QuerySet[Ranking], ranked: IntArray, lengths: IntArray) -> BoolArray | None:

@@ -11,16 +11,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scoring.classes import NO_GROUPS, BoolArray, Groups, IntArray, Labels, Rankings, build_truth
+from scoring.classes import (
+    NO_GROUPS,
+    BoolArray,
+    Groups,
+    Inadmissible,
+    IntArray,
+    Labels,
+    Rankings,
+    build_truth,
+)
 from scoring.measures import Measure
 from scoring.scores import Plan, Rules, score_run
 
 
-class Inadmissible(NamedTuple):
-    """Flags for what cannot be evidence: one a label, and for each run one an entry."""
+class System(NamedTuple):
+    """A system's rankings, with one flag an entry (None: nowhere) for what is no evidence or was cut."""
 
-    labels: BoolArray
-    entries: Mapping[str, BoolArray | None]
+    rankings: Rankings
+    inadmissible: BoolArray | None = None
+    truncated: BoolArray | None = None
 
 
 class LeftOut(NamedTuple):
@@ -43,8 +53,8 @@ class LeftOut(NamedTuple):
 
 def leave_out(
     labels: Labels,
-    runs: Mapping[str, Rankings],
-    pooled_to: Mapping[str, int],
+    systems: Mapping[str, System],
+    contributed: Mapping[str, BoolArray],
     plan: Plan,
     measure: Measure,
     rules: Rules,
@@ -54,28 +64,27 @@ def leave_out(
     classes: Groups = NO_GROUPS,
     inadmissible: Inadmissible | None = None,
 ) -> list[LeftOut]:
-    """Return one `LeftOut` for each system of each family; a system in no family is left out by itself.
+    """Return one `LeftOut` for each of ``systems``, with its family; one in no family is left out by itself.
 
-    A label was contributed by the runs that return its chunk within the depth to which they were pooled
-    (``pooled_to``; a run that is not in it contributed nothing). Only relevant labels are removed, and the
-    questions of the plan stay the same: one that loses its last relevant label scores 0 for every system.
+    ``contributed`` has one flag a label for each system that was pooled, scored here or not (see `returned_within`).
+    Only relevant labels are removed, and the questions of the plan stay the same: one that loses its last relevant
+    label scores 0 for every system.
     """
     grouped = {name for family in families for name in family}
-    parts = [tuple(family) for family in families] + [(name,) for name in runs if name not in grouped]
-    contributed = {name: _contributed(labels, runs[name], pooled_to.get(name, 0)) for name in runs}
+    parts = [tuple(family) for family in families] + [(name,) for name in systems if name not in grouped]
 
     def means(keep: BoolArray) -> dict[str, float]:
-        return _means(labels, keep, runs, plan, measure, rules, questions, classes, inadmissible)
+        return _means(labels, keep, systems, plan, measure, rules, questions, classes, inadmissible)
 
     before = means(np.ones(len(labels.grade), dtype=bool))
     threshold = measure.rel or rules.threshold
     result = []
     for family in parts:
-        others = _any([contributed[name] for name in runs if name not in family], len(labels.grade))
-        own = _any([contributed[name] for name in family], len(labels.grade))
+        others = _any([contributed[name] for name in contributed if name not in family], len(labels.grade))
+        own = _any([contributed[name] for name in family if name in contributed], len(labels.grade))
         only = own & ~others & (labels.grade >= threshold)
         after = means(~only) if only.any() else before
-        tau = kendall_tau([before[name] for name in runs], [after[name] for name in runs])
+        tau = kendall_tau([before[name] for name in systems], [after[name] for name in systems])
         result += [
             LeftOut(
                 system=name,
@@ -88,12 +97,13 @@ def leave_out(
                 tau=tau,
             )
             for name in family
+            if name in systems
         ]
     return result
 
 
-def _contributed(labels: Labels, run: Rankings, depth: int) -> BoolArray:
-    """Return, for each label, whether the run returns its chunk within the depth."""
+def returned_within(labels: Labels, run: Rankings, depth: int) -> BoolArray:
+    """Return, for each label, whether the run returns its chunk within the depth, and so contributed it."""
     rank = np.arange(len(run.chunk)) - np.repeat(run.start[:-1], run.lengths)
     top = rank < depth
     stride = int(max(run.chunk.max(initial=0), labels.chunk.max(initial=0))) + 1
@@ -111,7 +121,7 @@ def _any(flags: Sequence[BoolArray], length: int) -> BoolArray:
 def _means(
     labels: Labels,
     keep: BoolArray,
-    runs: Mapping[str, Rankings],
+    systems: Mapping[str, System],
     plan: Plan,
     measure: Measure,
     rules: Rules,
@@ -119,17 +129,23 @@ def _means(
     classes: Groups,
     inadmissible: Inadmissible | None,
 ) -> dict[str, float]:
-    """Return each run's mean over the plan's questions, with only the labels that are kept."""
+    """Return each system's mean over the plan's questions, with only the labels that are kept."""
     kept = Labels(labels.question[keep], labels.chunk[keep], labels.grade[keep])
-    flags = None if inadmissible is None else inadmissible.labels[keep]
-    truth = build_truth(kept, questions=questions, classes=classes, inadmissible=flags)
+    truth = build_truth(kept, questions=questions, classes=classes, inadmissible=inadmissible)
     relevant = truth.rows_with_relevant(measure.rel or rules.threshold)
     still = Plan(plan.scored[relevant[plan.scored]], ())
     total = max(1, len(plan.scored))
     scored = {}
-    for name, run in runs.items():
-        entries = None if inadmissible is None else inadmissible.entries.get(name)
-        values = score_run(truth, still, run, [measure], rules, inadmissible=entries).values
+    for name, system in systems.items():
+        values = score_run(
+            truth,
+            still,
+            system.rankings,
+            [measure],
+            rules,
+            inadmissible=system.inadmissible,
+            truncated=system.truncated,
+        ).values
         scored[name] = float(values.sum()) / total
     return scored
 

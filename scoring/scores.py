@@ -18,7 +18,7 @@ from scoring.policies import (
 from scoring.values import question_values, rbp_residual
 
 #: Stored with every result; rises when the same input would give other numbers.
-CODE_VERSION = 1
+CODE_VERSION = 2
 #: How deep the curve of unjudged rates goes.
 CURVE_DEPTH = 100
 

@@ -12,12 +12,11 @@ from evalsets.models import Chunk, User
 from evalsets.progress import Progress, silent
 from labels.models import Release
 from pooling.models import Run
-from scoring.classes import BoolArray, Rankings, match
+from scoring.classes import BoolArray, match
 from scoring.models import Analysis, Unit
 from scoring.reading import read_known, read_run
-from scoring.reusability import Inadmissible, LeftOut, leave_out
+from scoring.reusability import LeftOut, System, leave_out, returned_within
 from scoring.scores import CODE_VERSION, Rules
-from scoring.services.comparing import pool_membership
 from scoring.services.scoring import Asked, covered_facts, digest, plan_for
 from scoring.stages import FATES, STAGES, StageRun, funnel, per_question, trace
 
@@ -34,66 +33,92 @@ def analyse_reusability(
 
     BadInput for fewer than two runs, two runs of one system, missing rankings.
     """
-    systems = [run.system.name for run in runs]
     if len(runs) < 2:
         raise BadInput("Leaving a system out needs the runs of at least two systems.")
-    if len(set(systems)) != len(systems):
+    if len({run.system_id for run in runs}) != len(runs):
         raise BadInput("Choose one run of each system: two runs of one system stand for each other.")
     measure = asked.measures[0]
-    families = _families(runs)
+    depths = _pooled_depths(release)
+    pooled = list(Run.objects.filter(pk__in=depths).select_related("system").order_by("pk"))
+    families = _families([*runs, *pooled])
+    known = read_known(release)
     key = digest(
         "reusability",
         release.content_hash,
-        [[run.pk, run.content_hash, run.system.family] for run in runs],
+        [[run.pk, run.content_hash] for run in runs],
+        [[run.pk, run.content_hash] for run in pooled],
+        families,
         [measure.name, list(asked.rules), asked.unit, asked.split, asked.common],
+        known.digest,
         CODE_VERSION,
     )
     found = Analysis.objects.filter(key=key).first()
     if found is not None:
         return found
-    known = read_known(release)
-    rankings: dict[str, Rankings] = {}
-    entries: dict[str, BoolArray | None] = {}
-    for done, run in enumerate(runs):
-        progress(done, 2 * len(runs), f"Reading {run.name}")
-        loaded = read_run(run, known)
-        rankings[run.system.name], entries[run.system.name] = loaded.rankings, loaded.inadmissible
     plan = plan_for(known, known.truth(), runs, asked)
-    depths = {run.system.name: pool_membership(release, run).depth or 0 for run in runs}
-    progress(len(runs), 2 * len(runs), "Leaving systems out")
+    steps = len(runs) + len(pooled) + 1
+    systems: dict[str, System] = {}
+    for done, run in enumerate(runs):
+        progress(done, steps, f"Reading {run.name}")
+        loaded = read_run(run, known)
+        systems[run.system.name] = System(loaded.rankings, loaded.inadmissible, loaded.truncated)
+    contributed: dict[str, BoolArray] = {}
+    for done, run in enumerate(pooled, start=len(runs)):
+        progress(done, steps, f"Looking for what {run.name} contributed")
+        flags = returned_within(known.labels, read_run(run, known).rankings, depths[run.pk])
+        contributed[run.system.name] = flags | contributed.get(run.system.name, False)
+    progress(steps - 1, steps, "Leaving systems out")
+    deepest = _deepest_by_system(pooled, depths)
     rows = leave_out(
         known.labels,
-        rankings,
-        depths,
+        systems,
+        contributed,
         plan,
         measure,
         asked.rules,
         questions=len(known.questions.ids),
         families=families,
         classes=known.classes,
-        inadmissible=None if (flags := known.inadmissible_labels()) is None else Inadmissible(flags, entries),
+        inadmissible=known.inadmissible,
     )
     document = {
         "measure": measure.name,
         "threshold": asked.rules.threshold,
         "gain": asked.rules.gain,
         "n": len(plan.scored),
-        "systems": [_left_out(row, depths[row.system]) for row in rows],
+        "systems": [_left_out(row, deepest.get(row.system)) for row in rows],
     }
     title = f"{measure.name} of {len(runs)} systems, each left out, on release {release.number}"
     return _keep(release, Analysis.Kind.REUSABILITY, key, title, document, by)
 
 
+def _pooled_depths(release: Release) -> dict[int, int]:
+    """How deep each run was pooled for the release, at most, by Run.id."""
+    depths: dict[int, int] = {}
+    for item in release.provenance["runs"]:
+        if item["pooled"]:
+            depths[item["run_id"]] = max(item["k"], depths.get(item["run_id"], 0))
+    return depths
+
+
+def _deepest_by_system(pooled: Sequence[Run], depths: dict[int, int]) -> dict[str, int]:
+    deepest: dict[str, int] = {}
+    for run in pooled:
+        deepest[run.system.name] = max(depths[run.pk], deepest.get(run.system.name, 0))
+    return deepest
+
+
 def _families(runs: Sequence[Run]) -> list[list[str]]:
-    members: dict[str, list[str]] = {}
+    """The names of related systems, of those families that have several."""
+    members: dict[str, set[str]] = {}
     for run in runs:
         if run.system.family:
-            members.setdefault(run.system.family, []).append(run.system.name)
-    return [systems for systems in members.values() if len(systems) > 1]
+            members.setdefault(run.system.family, set()).add(run.system.name)
+    return sorted(sorted(systems) for systems in members.values() if len(systems) > 1)
 
 
-def _left_out(row: LeftOut, pooled_to: int) -> dict[str, Any]:
-    return {**row._asdict(), "family": list(row.family), "pooled_to": pooled_to or None}
+def _left_out(row: LeftOut, pooled_to: int | None) -> dict[str, Any]:
+    return {**row._asdict(), "family": list(row.family), "pooled_to": pooled_to}
 
 
 def analyse_stages(*, release: Release, runs: Sequence[Run], by: User | None = None) -> Analysis:
@@ -107,13 +132,17 @@ def analyse_stages(*, release: Release, runs: Sequence[Run], by: User | None = N
     if len({run.stage for run in runs}) != len(runs) or len(runs) < 2:
         raise BadInput("Choose one run for each of at least two stages.")
     ordered = sorted(runs, key=lambda run: STAGES.index(run.stage))
+    known = read_known(release)
     key = digest(
-        "stages", release.content_hash, [[run.pk, run.content_hash, run.k] for run in ordered], CODE_VERSION
+        "stages",
+        release.content_hash,
+        [[run.pk, run.content_hash, run.k] for run in ordered],
+        known.digest,
+        CODE_VERSION,
     )
     found = Analysis.objects.filter(key=key).first()
     if found is not None:
         return found
-    known = read_known(release)
     asked = Asked((), Rules(threshold=release.threshold), Unit.CHUNK, "", common=True)
     truth = known.truth()
     plan = plan_for(known, truth, ordered, asked)

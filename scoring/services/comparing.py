@@ -95,7 +95,8 @@ def _compare(
     by: User | None,
 ) -> Comparison:
     raw_a, raw_b = raw.results
-    key = digest(raw_a.key, raw_b.key, measure.name, seed, RESAMPLES, CODE_VERSION)
+    low = release.evalset.low_unjudged_rate
+    key = digest(raw_a.key, raw_b.key, measure.name, seed, RESAMPLES, low, CODE_VERSION)
     found = Comparison.objects.filter(key=key).first()
     if found is not None:
         return found

@@ -17,7 +17,7 @@ from evalsets.progress import Progress, silent
 from judging.models import Judgment
 from labels.models import Release, ReleaseQuestion
 from pooling.models import Ranking, Run
-from scoring.classes import BoolArray, Truth
+from scoring.classes import BoolArray, IntArray, Truth
 from scoring.documents import deepest, run_document, strict_report
 from scoring.facts import Coverage, fact_coverage
 from scoring.measures import GAINS, Gain, Measure, MeasureError, parse_measures
@@ -211,13 +211,15 @@ def _score(known: Known, truth: Truth, loaded: LoadedRun, asked: Asked, plan: Pl
         raise BadInput(f"{report['error']}: {some}{more}", report=report) from None
     except ValueError as error:
         raise BadInput(f"Run “{loaded.run.name}”: {error}") from None
-    depth = deepest(asked.measures)
-    return run_document(known, loaded, scores, covered_facts(known, loaded, depth, asked.split), depth)
+    depth, considered = deepest(asked.measures), known.considered(asked.split)
+    coverage = covered_facts(known, loaded, depth, considered)
+    return run_document(known, loaded, scores, coverage, depth, considered)
 
 
-def covered_facts(known: Known, loaded: LoadedRun, depth: int | None, split: str = "") -> list[Coverage]:
+def covered_facts(
+    known: Known, loaded: LoadedRun, depth: int | None, considered: IntArray | None = None
+) -> list[Coverage]:
     """Which required facts the first chunks of the run support, by the judgments that the release was made of."""
-    considered = known.considered(split)
     ranked = set(loaded.rankings.question.tolist())
     if considered is not None:
         ranked &= set(considered.tolist())

@@ -6,7 +6,6 @@ import pytest
 from scoring.admissible import ANY, ChunkLimits, QuestionLimits, inadmissible
 from scoring.classes import UNJUDGED, Labels, Rankings, build_truth, groups, match
 from scoring.measures import parse_measures
-from scoring.policies import count_inadmissible
 from scoring.scores import Plan, Rules, score_graded
 from tests.scoring.score_text import score, world
 
@@ -93,19 +92,24 @@ def test_another_scope_or_period_is_inadmissible() -> None:
         assert flags.tolist() == [answer == "yes"], row
 
 
-def scored(labels, flags, ranking, ranked_flags, names, truncated=None):
-    known = world(labels)
-    truth = build_truth(known.labels, questions=1, classes=known.classes, inadmissible=np.array(flags))
+def scored(labels, inadmissible, ranking, names, truncated=None, classes=()):
+    """The scores of one ranking where the chunks of these names are inadmissible for every question."""
+    known = world(labels, classes=classes)
     rankings = known.rankings({"q": ranking})
+    numbers = [known.chunks[name] for name in inadmissible]
+    truth = build_truth(
+        known.labels,
+        questions=1,
+        classes=known.classes,
+        inadmissible=lambda question, chunk: np.isin(chunk, numbers),
+    )
     cut = None if truncated is None else np.array(truncated)
-    graded = match(truth, rankings, np.array(ranked_flags), cut)
+    graded = match(truth, rankings, np.isin(rankings.chunk, numbers), cut)
     return score_graded(truth, Plan(np.array([0]), ()), graded, parse_measures(names), Rules())
 
 
 def test_inadmissible_chunks_are_not_relevant_whatever_their_label() -> None:
-    scores = scored(
-        {"q": {"a": 3, "b": 1}}, [True, False], ["a", "b"], [True, False], ["P@2", "Recall@1", "nDCG@2"]
-    )
+    scores = scored({"q": {"a": 3, "b": 1}}, ["a"], ["a", "b"], ["P@2", "Recall@1", "nDCG@2"])
     assert scores.values[0][:2].tolist() == [0.5, 0.0]
     assert scores.values[0][2] == pytest.approx(1 / np.log2(3))
     assert scores.inadmissible["2"].tolist() == [1]
@@ -113,17 +117,19 @@ def test_inadmissible_chunks_are_not_relevant_whatever_their_label() -> None:
 
 
 def test_an_inadmissible_copy_does_not_use_up_its_class() -> None:
-    known = world({"q": {"old": 3}}, classes=[["old", "new"]])
-    truth = build_truth(known.labels, questions=1, classes=known.classes)
-    graded = match(truth, known.rankings({"q": ["old", "new"]}), np.array([True, False]))
-    assert graded.counts.tolist() == [False, True]
-    assert count_inadmissible(graded, 1).tolist() == [1]
+    scores = scored(
+        {"q": {"theirs": 3}},
+        ["theirs"],
+        ["theirs", "ours"],
+        ["RR@2", "Recall@2"],
+        classes=[["theirs", "ours"]],
+    )
+    assert scores.values.tolist() == [[0.5, 1.0]]
+    assert scores.inadmissible["2"].tolist() == [1]
 
 
 def test_a_truncated_passage_does_not_inherit_the_grade() -> None:
-    scores = scored(
-        {"q": {"a": 3, "b": 1}}, [False, False], ["a", "b"], [False, False], ["P@2"], truncated=[True, False]
-    )
+    scores = scored({"q": {"a": 3, "b": 1}}, [], ["a", "b"], ["P@2"], truncated=[True, False])
     assert scores.values[0].tolist() == [0.5]
     assert scores.unjudged["2"].rate == 0.5
 

@@ -166,6 +166,23 @@ def test_a_split_narrows_questions_and_rates(evalset) -> None:
     assert rows[0]["skipped"] == []
 
 
+def test_a_split_narrows_the_unanswerable_questions(evalset) -> None:
+    make_questions(evalset, "q1", split="dev")
+    make_questions(evalset, "q2", split="dev", answerable=False)
+    make_questions(evalset, "q3", split="holdout", answerable=False)
+    release = release_labels(evalset, {"q1": {"a": 1}})
+    run = make_run(evalset, "r", {"q1": ["a"], "q2": [], "q3": ["x", "y"]})
+    for question, abstained in (("q2", True), ("q3", False)):
+        Ranking.objects.filter(run=run, question__external_id=question).update(abstained=abstained)
+    slices = {
+        split: scores_of(release, run, measures=["P@1"], split=split)["runs"][0]["unanswerable"]
+        for split in ("", "dev")
+    }
+    assert (slices[""]["n"], slices[""]["mean_returned"], slices[""]["abstention"]["rate"]) == (2, 1.0, 0.5)
+    assert (slices["dev"]["n"], slices["dev"]["mean_returned"]) == (1, 0.0)
+    assert slices["dev"]["abstention"]["rate"] == 1.0
+
+
 def test_inadmissible_chunks_are_not_relevant_unless_the_eval_set_counts_them(evalset) -> None:
     make_questions(evalset, "q", scope="staff", effective_date=datetime.date(2026, 3, 1))
     old, other, good = make_chunks(evalset, "old", "other", "good", text=False)
@@ -184,6 +201,20 @@ def test_inadmissible_chunks_are_not_relevant_unless_the_eval_set_counts_them(ev
     row = scores_of(release, run, measures=["RR@3", "P@3"])["runs"][0]
     assert row["measures"] == {"RR@3": 1.0, "P@3": 1.0}
     assert row["inadmissible"] == {"3": 0}
+
+
+@pytest.mark.parametrize("unit", ["chunk", "document"])
+def test_the_label_of_an_inadmissible_copy_holds_for_the_admissible_one(evalset, unit) -> None:
+    make_questions(evalset, "q", scope="staff")
+    theirs, ours = make_chunks(evalset, "theirs", "ours", text=False)
+    add_revision(theirs, "the same", number=1, scope="managers", doc_id="managers' handbook")
+    add_revision(ours, "the same", number=1, scope="staff", doc_id="staff handbook")
+    make_class(theirs, ours)
+    release = release_labels(evalset, {"q": {"theirs": 3, "other": 1}})
+    run = make_run(evalset, "r", {"q": ["theirs", "ours"]})
+    row = scores_of(release, run, measures=["RR@2", "Recall@2"], unit=unit)["runs"][0]
+    assert row["measures"] == {"RR@2": 0.5, "Recall@2": 0.5}
+    assert (row["inadmissible"], row["unjudged"]) == ({"2": 1}, {"2": 0.0})
 
 
 def test_by_document(evalset) -> None:
@@ -291,6 +322,17 @@ def test_every_comparison_is_logged_once_and_counted(worked) -> None:
     assert again[0]["comparisons_so_far"] == 2 + 2  # another measure set gives other stored scores
     assert compared(*worked, "nDCG@3", "RR@3")[0]["comparisons_so_far"] == 4
     assert Event.objects.filter(verb="runs-compared").count() == Comparison.objects.count() == 4
+
+
+def test_another_limit_for_low_rates_reads_a_comparison_anew(evalset) -> None:
+    release = release_labels(evalset, {"q": {"a": 1, "b": 0}})
+    a = make_run(evalset, "A", {"q": ["a", "b"]})
+    b = make_run(evalset, "B", {"q": ["a", "x"]})
+    assert compared(release, a, b, "P@2")[0]["reading"] == "uninterpretable"
+    evalset.low_unjudged_rate = 0.5
+    evalset.save()
+    release = evalset.releases.get()
+    assert compared(release, a, b, "P@2")[0]["reading"] == "meaningful"
 
 
 def test_a_run_outside_the_pool_is_not_compared_but_told(evalset) -> None:
@@ -456,6 +498,15 @@ def test_compare_exits_1_where_a_regression_beyond_the_margin_is_shown(evalset, 
     assert call(*COMPARE, "--margin", "0.8", capsys=capsys)[0] == 0
 
 
+def test_compare_warns_of_small_slices_and_score_tells_the_residual(evalset, capsys) -> None:
+    make_questions(evalset, "q00", slices=["legal"])
+    many(evalset, lambda i: i != 3)
+    _, out = call(*COMPARE, capsys=capsys)
+    assert "Slice legal: only 1 questions: few for any conclusion (below 50)." in out
+    _, out = call("score", "handbook", "--release", 1, "--run", "A", "--measure", "RBP(p=0.5)", capsys=capsys)
+    assert "A: residual of RBP(p=0.5) 0.2500" in out
+
+
 def test_compare_exits_0_where_none_is_shown(evalset, capsys) -> None:
     many(evalset, lambda i: i != 3)
     status, out = call(*COMPARE, "--json", capsys=capsys)
@@ -526,6 +577,10 @@ def test_reusability_is_computed_once_and_names_families(evalset) -> None:
     assert rows["new"]["score_after"] == pytest.approx((1 / 2 + 1) / 2)
     assert rows["new"]["pooled_to"] == 2
     assert analyse_reusability(release=release, runs=runs, asked=asked) == analysis
+    some = analyse_reusability(release=release, runs=[runs[0], runs[2]], asked=asked)
+    rows = {row["system"]: row for row in some.document["systems"]}
+    assert (rows["old"]["removed"], rows["newer"]["removed"]) == (0, 1), "the third was pooled as well"
+    assert rows["newer"]["family"] == ["new", "newer"]
     with pytest.raises(BadInput, match="at least two systems"):
         analyse_reusability(release=release, runs=runs[:1], asked=asked)
 

@@ -6,7 +6,7 @@ import pytest
 from scoring.classes import Rankings, match
 from scoring.facts import abstention, fact_coverage, mean_coverage, unanswerable_slice
 from scoring.measures import parse_measure, parse_measures
-from scoring.reusability import kendall_tau, leave_out
+from scoring.reusability import System, kendall_tau, leave_out, returned_within
 from scoring.scores import Plan, Rules, plan_questions, score_run
 from scoring.stages import StageRun, funnel, per_question, trace
 from tests.scoring.score_text import world
@@ -23,15 +23,19 @@ RUNS = {
 }
 
 
-def left_out(families=(), pooled_to=None):
+def left_out(families=(), pooled_to=None, scored=tuple(RUNS)):
     known = world(LABELS)
     runs = {name: known.rankings(run) for name, run in RUNS.items()}
+    contributed = {
+        name: returned_within(known.labels, runs[name], depth)
+        for name, depth in (pooled_to or dict.fromkeys(RUNS, 2)).items()
+    }
     measure = parse_measure("Recall@2")
     plan = plan_questions(known.truth, known.questions, [measure], Rules(), {})
     rows = leave_out(
         known.labels,
-        runs,
-        pooled_to or dict.fromkeys(RUNS, 2),
+        {name: System(runs[name]) for name in scored},
+        contributed,
         plan,
         measure,
         Rules(),
@@ -71,6 +75,12 @@ def test_a_family_is_left_out_together() -> None:
     assert rows["old"].removed == rows["new"].removed == 5
     assert rows["new"].score_after == 0.0
     assert rows["old"].family == ("old", "new")
+
+
+def test_what_a_system_that_is_not_scored_contributed_too_is_not_taken_away() -> None:
+    rows = left_out(scored=["new", "none"])
+    assert rows["new"].removed == 2  # not "a" and "c", which the old system returned as well
+    assert left_out(scored=["new"], families=[["old", "new"]])["new"].removed == 5
 
 
 def test_only_what_stood_within_the_pool_depth_was_contributed() -> None:

@@ -116,6 +116,9 @@ class Command(FairpoolCommand):
                     ],
                 )
             )
+            for s in one["slices"]:
+                if s["warning"]:
+                    self.stdout.write(f"Slice {s['slice']}: {s['warning']}.")
         if worse := one["regressions"]:
             self.stdout.write(
                 table(

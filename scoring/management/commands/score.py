@@ -81,6 +81,8 @@ class Command(FairpoolCommand):
         for reason, ids in sorted(why.items()):
             some = ", ".join(ids[:10]) + (", …" if len(ids) > 10 else "")
             self.stdout.write(f"{run['run']}: {len(ids)} not averaged ({reason}): {some}")
+        for measure, residual in run["residuals"].items():
+            self.stdout.write(f"{run['run']}: residual of {measure} {residual:.4f}")
         if facts := run["facts"]:
             self.stdout.write(
                 f"{run['run']}: required facts covered {facts['mean']:.4f} over {facts['n']} questions "
