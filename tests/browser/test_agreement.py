@@ -35,8 +35,12 @@ def test_pairs_are_decided_by_keys_alone(judged, evalset, carol, new_page, axe):
     page.keyboard.press("l")
     page.get_by_role("link", name="c01", exact=True).wait_for()
     page.keyboard.press("Control+2")
+    page.keyboard.press("n")
+    page.keyboard.type("Rule 3.")
+    page.keyboard.press("Escape")
     page.keyboard.press("2")
     page.get_by_text("Decided: q1, c01.").wait_for()
+    assert Judgment.objects.get(source="adjudication").note == "Rule 3."
     page.get_by_role("link", name="c02", exact=True).wait_for()
     page.keyboard.press("c")
     page.get_by_text("Decided: q1, c02.").wait_for()

@@ -54,4 +54,6 @@ def test_letting_one_into_a_release_is_a_box_with_a_number(judged, carol, new_pa
     for address in ("releases/2/", "releases/", "releases/difference/?from=1&to=2"):
         page.goto(f"/e/handbook/{address}")
         axe(page)
+    page.locator("#effects").wait_for()
+    assert page.title() == "Difference of two releases · Fairpool"  # not that of the page fetched into it
     page.get_by_text("2 of the 42 labels of release 2 came from a model").wait_for()
