@@ -20,15 +20,9 @@ from judging.models import Judgment
 from judging.services.adjudication import TAKEN_BACK
 from labels.exports.reading import class_rows, in_batches, in_blocks, question_rows
 from labels.models import Release
+from pooling.formats import defused
 
-# Excel takes the wide ones for the same.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 JUDGMENTS_AT_ONCE = 2000
-
-
-def defused(cell: Any) -> Any:
-    """The cell, with an apostrophe in front if it is a text that a spreadsheet would run as a formula."""
-    return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
 def csv_lines(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
@@ -37,7 +31,7 @@ def csv_lines(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow([defused(cell) for cell in row])
+        writer.writerow([defused(cell) if isinstance(cell, str) else cell for cell in row])
         yield out.getvalue()
         out.seek(0)
         out.truncate()

@@ -14,6 +14,7 @@ from .questions import Fact, QuestionFile, QuestionRecord, read_questions
 from .run_json import Passage
 from .runs import Duplicates, Order, RankingRecord, RunFile, read_run
 from .sniffing import Sniff, sniff
+from .spreadsheets import as_it_was, defused
 from .verdicts import REMAINDER_KEYS, VerdictFile, VerdictRecord, read_verdicts
 
 __all__ = [
@@ -46,6 +47,8 @@ __all__ = [
     "Unreadable",
     "VerdictFile",
     "VerdictRecord",
+    "as_it_was",
+    "defused",
     "format_names",
     "read_known_answers",
     "read_qrels",

@@ -14,6 +14,7 @@ from .faults import Findings
 from .opening import Limits, Progress, Source, Unreadable
 from .records import Members, csv_records, id_from_json, json_events, json_objects, table_records
 from .sniffing import Sniff, sniff
+from .spreadsheets import as_it_was
 from .text import id_is_good, lines
 from .trec import NUMBER, fields_of_lines
 
@@ -234,6 +235,8 @@ def beir_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
 
 def csv_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
     for raw in csv_records(source, findings, "qrels"):
+        if "from_model" in raw.fields:  # our own export
+            raw.fields.update({name: as_it_was(raw.fields[name]) for name in ("question", "chunk")})
         yield from column_label(raw.line, raw.fields, findings)
 
 

@@ -79,7 +79,7 @@ def guess(head: str, kind: Kind) -> tuple[str, str]:
     if not content:
         raise Unreadable("empty-file", expected="at least one record")
     start = content[0].lstrip()
-    if start[0] in "{[":
+    if begins_json(start, kind):
         return guess_json(head, content, kind)
     if kind == "questions" and start[0] == "<":
         if start.lower().startswith("<top>"):
@@ -104,6 +104,16 @@ def guess(head: str, kind: Kind) -> tuple[str, str]:
     raise Unreadable(
         "unknown-format", field="first line", value=content[0], expected=f"one of these: {examples}"
     )
+
+
+def begins_json(line: str, kind: Kind) -> bool:
+    """Whether the first line is JSON and not columns whose first ID begins with a bracket."""
+    if line[0] not in "{[":
+        return False
+    if line[1:].lstrip()[:1] in ("", '"', *"{}[]"):
+        return True
+    columns = {"run": 6, "qrels": 4}
+    return len(line.split()) != columns[kind] if kind in columns else "\t" not in line
 
 
 def guess_run(content: list[str]) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.listing import page_of
 from evalsets.models import EvalSet
-from labels.exports.tables import defused
+from pooling.formats import defused
 from pooling.models import Run
 from scoring.definitions import DEFINITIONS
 from scoring.forms import DEFAULT_MEASURES, AskForm, ScoreForm

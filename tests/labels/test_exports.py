@@ -14,9 +14,9 @@ from django.core.management import CommandError, call_command
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet
 from labels.exports.formats import FORMATS, export_format
-from labels.exports.tables import defused
 from labels.exports.trec import run_lines
 from labels.services.publishing import publish_release
+from pooling.formats import defused
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
 from tests.labels.builders import judge, make_class
 

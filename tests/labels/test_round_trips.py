@@ -83,11 +83,21 @@ def test_a_new_eval_set_from_the_files_of_a_release(released, files, other_evals
         assert [question.as_json() for question in other_evalset.questions.all()] == details
 
 
-@pytest.mark.parametrize("labels", ["qrels", "label-json", "label-jsonl", f"{FOLDER}/qrels/test.tsv"])
+@pytest.mark.parametrize("labels", ["qrels", "label-json", "label-jsonl", f"{FOLDER}/qrels/test.tsv", "csv"])
 def test_an_export_taken_back_in_changes_nothing(released, files, labels):
     report = import_qrels(evalset=released.evalset, source=files / labels, by=None)
     assert (report.new, report.revised, report.unchanged) == (0, 0, 4)
     assert not publish_release(evalset=released.evalset, by=None).created
+
+
+def test_ids_that_look_like_formulas_come_back_from_the_spreadsheet_as_they_were(evalset, alice, tmp_path):
+    [question] = make_questions(evalset, "-1")
+    for chunk in make_chunks(evalset, "=1", "'=1", "''@x", "'quoted'", "-a,b"):
+        judge(question, chunk, 2, by=alice)
+    release = publish_release(evalset=evalset, by=None).release
+    (tmp_path / "labels.csv").write_bytes(b"".join(FORMATS["csv"].stream(release)))
+    report = import_qrels(evalset=evalset, source=tmp_path / "labels.csv", by=None)
+    assert (report.new, report.revised, report.unchanged) == (0, 0, 5)
 
 
 def test_a_run_written_and_read_again_is_the_same_ranking(released, tmp_path):
@@ -103,7 +113,7 @@ def test_a_run_written_and_read_again_is_the_same_ranking(released, tmp_path):
 
 
 ODD_NAMES = ["007", "7", "q#1", "#1", "NA", "null", "1e5", '"q"', "'", "a,b", "=1", "\\", "\\t", "é", "🙂"]
-NAMES = st.sampled_from([*ODD_NAMES, "a b", " a", "\u2028", "\ufeffq", "e\u0301"]) | st.text(
+NAMES = st.sampled_from([*ODD_NAMES, "[1", "{a}", "a b", " a", "\u2028", "\ufeffq", "e\u0301"]) | st.text(
     st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=6
 )
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20).map(

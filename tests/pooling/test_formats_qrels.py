@@ -36,6 +36,7 @@ RECORDS = {
         "trec",
         [("001", "0005", 1), ("1", "5", 0), ("010", "5", 1)],
     ),
+    "IDs begin with brackets": ("[1 0 {a} 1\n{2 0 [ 0\n", "trec", [("[1", "{a}", 1), ("{2", "[", 0)]),
     "1.0 is 1": ("q1 0 d2 1.0\nq1 0 d3 +2\n", "trec", [("q1", "d2", 1), ("q1", "d3", 2)]),
     "beir": (
         "query-id\tcorpus-id\tscore\nq1\tc1\t0\nq1\tc 2\t3\n",

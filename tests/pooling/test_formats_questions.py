@@ -237,6 +237,10 @@ def test_a_tab_separated_header_is_told_and_skipped(tmp_path):
     assert read.findings.warnings.kinds() == ["header-skipped"]
 
 
+def test_a_first_id_may_begin_with_a_bracket(tmp_path):
+    assert pairs(questions_of(tmp_path, "[q1]\ta\n{2\tb\n")) == [("[q1]", "a"), ("{2", "b")]
+
+
 def test_a_first_question_that_is_a_word_of_headers_is_a_question(tmp_path):
     read = questions_of(tmp_path, "q1\tquery\nq2\ttitle\n")
     assert pairs(read) == [("q1", "query"), ("q2", "title")]
