@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import uuid
@@ -312,6 +313,12 @@ def test_done_for_me_but_not_for_others(batch, alice, bob, client_for):
     html = page(client_for(alice), batch)
     assert "Nothing is left for you here now" in html
     assert "4 pairs are left to other assessors" in html
+
+
+def test_a_late_batch_is_told_on_my_work_and_at_home(batch, alice, carol, client_for):
+    Batch.objects.update(due_on=datetime.date(2020, 1, 1))
+    for user, address in ((alice, "/"), (carol, f"/e/{batch.evalset.slug}/")):
+        assert "<strong>overdue</strong> since 1 Jan 2020" in client_for(user).get(address).content.decode()
 
 
 def test_what_i_skipped_is_offered_at_the_end(batch, alice, bob, client_for):
