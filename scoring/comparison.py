@@ -244,7 +244,7 @@ def by_slice(
 def few_questions(n: int) -> str:
     """Return the warning that n questions deserve, or nothing."""
     if n < FEW_QUESTIONS:
-        return f"only {n} questions: few for any conclusion (below {FEW_QUESTIONS})"
+        return f"only {n} question{'s' if n > 1 else ''}: few for any conclusion (below {FEW_QUESTIONS})"
     if n < ENOUGH_QUESTIONS:
         return f"{n} questions: too few to see modest effects (below {ENOUGH_QUESTIONS})"
     return ""

@@ -33,20 +33,22 @@ class Unit(models.TextChoices):
 
 
 class ScoreResultQuerySet(models.QuerySet["ScoreResult"]):
-    def values_for(self, question: str, measure: str) -> dict[int, float | None]:
-        """The measure's value for the question with this ID, by ScoreResult.id; none where it was not scored.
+    def values_for(self, question: str, measure: str) -> dict[int, tuple[float, float]]:
+        """The measure's value for the question with this ID and its unjudged rate, by ScoreResult.id, where scored.
 
         Postgres finds it in the document, which holds all questions and is slow to read whole.
         """
-        measures = Func(
+        row = Func(
             "document",
-            Value("$.questions[*] ? (@.id == $id).measures"),
+            Value("$.questions[*] ? (@.id == $id)"),
             JSONObject(id=Value(question)),
             function="jsonb_path_query_first",
             output_field=models.JSONField(),
         )
-        found = self.order_by().values_list("pk", measures)
-        return {pk: values[measure] for pk, values in found if values is not None}
+        found = self.order_by().values_list("pk", row)
+        return {
+            pk: (row["measures"][measure], rate_beside(row, measure)) for pk, row in found if row is not None
+        }
 
     def without_questions(self) -> ScoreResultQuerySet:
         """With the averages and their unjudged rates as `averages`, and without the document until it is asked for."""

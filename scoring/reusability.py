@@ -19,9 +19,13 @@ from scoring.classes import (
     IntArray,
     Labels,
     Rankings,
+    Truth,
     build_truth,
+    match,
+    select,
 )
 from scoring.measures import Measure
+from scoring.policies import count_unjudged
 from scoring.scores import Plan, Rules, score_run
 
 
@@ -36,7 +40,8 @@ class System(NamedTuple):
 class LeftOut(NamedTuple):
     """What happens to a system (or each of a family) when the labels that only it contributed are taken away.
 
-    ``removed`` counts the relevant labels that only the family contributed. Ranks count from 1, the best;
+    ``removed`` counts the relevant labels that only the family contributed. The unjudged rates are those at the
+    measure's depth over the scored questions. Ranks count from 1, the best;
     equal scores share the better rank. ``tau`` is Kendall's tau-b between the orders of all the systems
     before and after.
     """
@@ -46,6 +51,8 @@ class LeftOut(NamedTuple):
     removed: int
     score_before: float
     score_after: float
+    unjudged_before: float
+    unjudged_after: float
     rank_before: int
     rank_after: int
     tau: float
@@ -63,35 +70,41 @@ def leave_out(
     families: Sequence[Sequence[str]] = (),
     classes: Groups = NO_GROUPS,
     inadmissible: Inadmissible | None = None,
+    by_model: BoolArray | None = None,
 ) -> list[LeftOut]:
     """Return one `LeftOut` for each of ``systems``, with its family; one in no family is left out by itself.
 
     ``contributed`` has one flag a label for each system that was pooled, scored here or not (see `returned_within`).
+    ``by_model`` marks labels that no person gave.
     Only relevant labels are removed, and the questions of the plan stay the same: one that loses its last relevant
     label scores 0 for every system.
     """
     grouped = {name for family in families for name in family}
     parts = [tuple(family) for family in families] + [(name,) for name in systems if name not in grouped]
 
-    def means(keep: BoolArray) -> dict[str, float]:
-        return _means(labels, keep, systems, plan, measure, rules, questions, classes, inadmissible)
+    def scores(keep: BoolArray) -> dict[str, _Score]:
+        return _scores(
+            labels, keep, systems, plan, measure, rules, questions, classes, inadmissible, by_model
+        )
 
-    before = means(np.ones(len(labels.grade), dtype=bool))
+    before = scores(np.ones(len(labels.grade), dtype=bool))
     threshold = measure.rel or rules.threshold
     result = []
     for family in parts:
         others = _any([contributed[name] for name in contributed if name not in family], len(labels.grade))
         own = _any([contributed[name] for name in family if name in contributed], len(labels.grade))
         only = own & ~others & (labels.grade >= threshold)
-        after = means(~only) if only.any() else before
-        tau = kendall_tau([before[name] for name in systems], [after[name] for name in systems])
+        after = scores(~only) if only.any() else before
+        tau = kendall_tau([before[name].mean for name in systems], [after[name].mean for name in systems])
         result += [
             LeftOut(
                 system=name,
                 family=family,
                 removed=int(only.sum()),
-                score_before=before[name],
-                score_after=after[name],
+                score_before=before[name].mean,
+                score_after=after[name].mean,
+                unjudged_before=before[name].unjudged,
+                unjudged_after=after[name].unjudged,
                 rank_before=_rank(before, name),
                 rank_after=_rank(after, name),
                 tau=tau,
@@ -118,7 +131,14 @@ def _any(flags: Sequence[BoolArray], length: int) -> BoolArray:
     return result
 
 
-def _means(
+class _Score(NamedTuple):
+    """A mean over the plan's questions, and the unjudged rate over the same."""
+
+    mean: float
+    unjudged: float
+
+
+def _scores(
     labels: Labels,
     keep: BoolArray,
     systems: Mapping[str, System],
@@ -128,16 +148,23 @@ def _means(
     questions: int,
     classes: Groups,
     inadmissible: Inadmissible | None,
-) -> dict[str, float]:
-    """Return each system's mean over the plan's questions, with only the labels that are kept."""
+    by_model: BoolArray | None,
+) -> dict[str, _Score]:
+    """Return each system's score on the plan's questions, with only the labels that are kept."""
     kept = Labels(labels.question[keep], labels.chunk[keep], labels.grade[keep])
-    truth = build_truth(kept, questions=questions, classes=classes, inadmissible=inadmissible)
+    truth = build_truth(
+        kept,
+        questions=questions,
+        classes=classes,
+        inadmissible=inadmissible,
+        by_model=None if by_model is None else by_model[keep],
+    )
     relevant = truth.rows_with_relevant(measure.rel or rules.threshold)
     still = Plan(plan.scored[relevant[plan.scored]], ())
     total = max(1, len(plan.scored))
     scored = {}
     for name, system in systems.items():
-        values = score_run(
+        run = score_run(
             truth,
             still,
             system.rankings,
@@ -145,13 +172,20 @@ def _means(
             rules,
             inadmissible=system.inadmissible,
             truncated=system.truncated,
-        ).values
-        scored[name] = float(values.sum()) / total
+        )
+        scored[name] = _Score(float(run.values.sum()) / total, _unjudged(truth, plan, system, measure))
     return scored
 
 
-def _rank(means: Mapping[str, float], name: str) -> int:
-    return 1 + sum(value > means[name] for value in means.values())
+def _unjudged(truth: Truth, plan: Plan, system: System, measure: Measure) -> float:
+    """Return the unjudged rate at the measure's depth, also over questions that have lost their last label."""
+    graded = match(truth, system.rankings, system.inadmissible, system.truncated)
+    rows = np.flatnonzero(np.isin(graded.question, plan.scored))
+    return count_unjudged(select(graded, rows), measure.k).rate
+
+
+def _rank(scores: Mapping[str, _Score], name: str) -> int:
+    return 1 + sum(one.mean > scores[name].mean for one in scores.values())
 
 
 def kendall_tau(a: Sequence[float], b: Sequence[float]) -> float:

@@ -80,6 +80,7 @@ def analyse_reusability(
         families=families,
         classes=known.classes,
         inadmissible=known.inadmissible,
+        by_model=known.arrays.by_model,
     )
     document = {
         "measure": measure.name,

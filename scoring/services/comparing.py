@@ -134,6 +134,7 @@ def comparison_document(
     """What `compare --json` says of one measure, but for the number of comparisons made so far."""
     (doc_a, doc_b), name = (raw.results[0].document, raw.results[1].document), measure.name
     rates = (rate_beside(doc_a, name), rate_beside(doc_b, name))
+    unjudged = (_unjudged_by_question(doc_a, name), _unjudged_by_question(doc_b, name))
     a, b = values_of(doc_a, name), values_of(doc_b, name)
     result = paired(a, b, seed=seed)
     questions, scored = raw.known.questions, raw.plan.scored
@@ -164,8 +165,8 @@ def comparison_document(
         "b": side(raw.results[1], condensed.results[1], name),
         **_numbers(result),
         "notes": notes(result),
-        "regressions": _changes(questions, worse),
-        "improvements": _changes(questions, regressions(scored, -a, -b), sign=-1.0),
+        "regressions": _changes(questions, worse, unjudged),
+        "improvements": _changes(questions, regressions(scored, -a, -b), unjudged, sign=-1.0),
         "slices": [
             {"slice": one.name, **_numbers(one.paired), "warning": one.warning or None}
             for one in by_slice(questions, scored, a, b, seed=seed)
@@ -206,11 +207,22 @@ def _numbers(result: Paired) -> dict[str, Any]:
     }
 
 
-def _changes(questions: Questions, changes: Sequence[Any], sign: float = 1.0) -> list[dict[str, Any]]:
-    return [
-        {"id": questions.ids[change.question], "a": sign * change.a, "b": sign * change.b}
-        for change in changes
-    ]
+def _unjudged_by_question(document: dict[str, Any], measure: str) -> dict[str, float]:
+    return {row["id"]: rate_beside(row, measure) for row in document["questions"]}
+
+
+def _changes(
+    questions: Questions,
+    changes: Sequence[Any],
+    unjudged: tuple[dict[str, float], dict[str, float]],
+    sign: float = 1.0,
+) -> list[dict[str, Any]]:
+    rows = []
+    for change in changes:
+        question = questions.ids[change.question]
+        rates = {f"unjudged_{side}": rate[question] for side, rate in zip("ab", unjudged, strict=True)}
+        rows.append({"id": question, "a": sign * change.a, "b": sign * change.b, **rates})
+    return rows
 
 
 def config_of(run: Run) -> dict[str, Any]:

@@ -173,8 +173,8 @@ def comparison_question(request: AuthedRequest, evalset: EvalSet, pk: int, quest
         "comparison": comparison,
         "question": question,
         "columns": [
-            ("A", first, values.get(comparison.raw_a_id)),
-            ("B", second, values.get(comparison.raw_b_id)),
+            ("A", first, *values.get(comparison.raw_a_id, (None, None))),
+            ("B", second, *values.get(comparison.raw_b_id, (None, None))),
         ],
         "depth": shown,
         "next_question": _after(comparison, question.external_id),

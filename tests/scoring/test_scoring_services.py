@@ -502,7 +502,7 @@ def test_compare_warns_of_small_slices_and_score_tells_the_residual(evalset, cap
     make_questions(evalset, "q00", slices=["legal"])
     many(evalset, lambda i: i != 3)
     _, out = call(*COMPARE, capsys=capsys)
-    assert "Slice legal: only 1 questions: few for any conclusion (below 50)." in out
+    assert "Slice legal: only 1 question: few for any conclusion (below 50)." in out
     _, out = call("score", "handbook", "--release", 1, "--run", "A", "--measure", "RBP(p=0.5)", capsys=capsys)
     assert "A: residual of RBP(p=0.5) 0.2500" in out
 
@@ -529,7 +529,9 @@ def test_compare_exits_0_where_none_is_shown(evalset, capsys) -> None:
         ),
         *("regressions", "configuration_differences", "comparisons_so_far", "sentence"),
     }
-    assert document["regressions"] == [{"id": "q03", "a": 1.0, "b": 0.0}]
+    assert document["regressions"] == [
+        {"id": "q03", "a": 1.0, "b": 0.0, "unjudged_a": 0.0, "unjudged_b": 0.0}
+    ]
     assert document["interval"][0] < document["interval"][1] == 0.0
 
 

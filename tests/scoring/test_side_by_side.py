@@ -124,7 +124,7 @@ def test_missing_and_empty_rankings_are_told_apart(evalset, comparisons) -> None
 def test_values_are_those_of_the_stored_documents(evalset, comparisons) -> None:
     results = ScoreResult.objects.filter(policy="raw")
     stored = {
-        (result.pk, row["id"]): row["measures"]["Recall@3"]
+        (result.pk, row["id"]): (row["measures"]["Recall@3"], row["unjudged"]["3"])
         for result in results
         for row in result.document["questions"]
     }

@@ -55,6 +55,7 @@ def test_leaving_a_system_out_takes_away_what_only_it_contributed() -> None:
     assert rows["new"].score_after == pytest.approx((1 / 2 + 1 + 0) / 3)
     assert (rows["new"].rank_before, rows["new"].rank_after) == (1, 2)
     assert rows["new"].tau == pytest.approx(1 / 3)
+    assert (rows["new"].unjudged_before, rows["new"].unjudged_after) == (0.0, 2 / 5)
     assert (rows["none"].tau, rows["none"].score_before) == (1.0, 0.0)
 
 

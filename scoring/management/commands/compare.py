@@ -122,10 +122,16 @@ class Command(FairpoolCommand):
         if worse := one["regressions"]:
             self.stdout.write(
                 table(
-                    ["regressed", "A", "B"],
-                    [[row["id"], f"{row['a']:.4f}", f"{row['b']:.4f}"] for row in worse[:20]],
+                    ["regressed", "A", unjudged, "B", unjudged],
+                    [[row["id"], *_beside(row, "a"), *_beside(row, "b")] for row in worse[:20]],
                 )
             )
             if len(worse) > 20:
                 self.stdout.write(f"… and {len(worse) - 20} more; --json lists all.")
         self.stdout.write(f"{one['sentence']}\n")
+
+
+def _beside(row: dict[str, Any], side: str) -> list[str]:
+    """One side's value of a question, and its unjudged rate."""
+    rate = row.get(f"unjudged_{side}")  # a comparison stored by an earlier version has none
+    return [f"{row[side]:.4f}", "–" if rate is None else percent(rate)]
