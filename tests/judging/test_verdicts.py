@@ -179,6 +179,43 @@ def test_verdicts_are_append_only(chunks, alice):
         PairVerdict.objects.update(verdict="none")
 
 
+def set_period(chunk: Chunk, first: date | None) -> None:
+    chunk.revisions.current().update(effective_from=first)
+
+
+def test_periods_that_come_to_differ_part_a_class(chunks, alice):
+    a, b, c, *_ = chunks
+    for first, second in ((a, b), (b, c)):
+        give_verdict(first=first, second=second, verdict=SAME, by=alice)
+    set_period(a, date(2023, 1, 1))
+    assert classes_now() == [{"a", "b", "c"}]
+    set_period(b, date(2024, 1, 1))
+    assert classes_now() == [{"b", "c"}]
+    set_period(a, date(2024, 1, 1))
+    assert classes_now() == [{"a", "b", "c"}]
+
+
+def test_what_has_no_dates_joins_no_two_periods(chunks, alice):
+    a, b, c, d, _ = chunks
+    for first, second in ((a, b), (b, c), (c, d)):
+        give_verdict(first=first, second=second, verdict=SAME, by=alice)
+    set_period(a, date(2023, 1, 1))
+    set_period(d, date(2024, 1, 1))
+    assert classes_now() == []
+
+
+def test_a_text_that_comes_back_brings_its_class_back(chunks, alice):
+    a, b, c, *_ = chunks
+    for first, second in ((a, b), (b, c)):
+        give_verdict(first=first, second=second, verdict=SAME, by=alice)
+    add_revision(b, "another text")
+    assert classes_now() == []
+    give_verdict(first=a, second=c, verdict=SAME, by=alice)
+    b.revision = 1
+    b.save()
+    assert classes_now() == [{"a", "b", "c"}]
+
+
 def test_classes_follow_the_verdicts_whatever_is_said(evalset, alice):
     """The upkeep in the database, against components computed anew after each of many random verdicts."""
     draw = random.Random(7)
