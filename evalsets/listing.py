@@ -51,4 +51,4 @@ def sorted_by(
     asked = request.GET.get("sort", "")
     name = asked if asked.removeprefix("-") in columns else default
     direction = "-" if name.startswith("-") else ""
-    return rows.order_by(direction + columns[name.removeprefix("-")], "pk")
+    return rows.order_by(direction + columns[name.removeprefix("-")], f"{direction}pk")

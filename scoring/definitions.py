@@ -36,6 +36,13 @@ DEFINITIONS = (
         "behind the end of the ranking, could still add.",
     ),
     Definition(
+        "inferred",
+        "infAP, infNDCG@k",
+        "AP and nDCG estimated from a sampled pool: each label counts as many pairs as its chance to be drawn says it "
+        "stands for.",
+    ),
+    Definition("judged", "Judged@k", "1 less the unjudged rate: of what was returned within k, the share with a label."),
+    Definition(
         "bpref",
         "Bpref",
         "How often judged relevant chunks stand above judged irrelevant ones; unjudged ones are ignored.",

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput, Refused
-from evalsets.listing import number_in, page_of
+from evalsets.listing import number_in, page_of, sorted_by
 from evalsets.models import EvalSet, Member
 from judging import batch_reads, batch_room
 from judging.batch_cost import Plan, batch_cost
@@ -46,9 +46,10 @@ def batch_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         batches = batches.filter(name__icontains=query)
     if state in Batch.STATES:
         batches = batches.in_state(state)
+    columns = {"name": "name", "pool": "pool__name", "due": "due_on", "made": "created_at"}
     context = {
         "evalset": evalset,
-        "page": page_of(request, batches.select_related("pool")),
+        "page": page_of(request, sorted_by(request, batches.select_related("pool"), columns, "-made")),
         "q": query,
         "state": state,
         "states": Batch.STATES,

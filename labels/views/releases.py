@@ -19,7 +19,7 @@ from django.views.decorators.http import condition, require_GET, require_http_me
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import number_in, page_of
+from evalsets.listing import number_in, page_of, sorted_by
 from evalsets.models import EvalSet, Member
 from judging.models import Assessor
 from judging.reckoning import as_of
@@ -42,7 +42,9 @@ def release_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     releases = evalset.releases.select_related("published_by")
     if text := request.GET.get("q", "").strip():
         releases = releases.filter(notes__icontains=text)
-    context = {"evalset": evalset, "page": page_of(request, releases), "q": text, "blind": _blind(request)}
+    columns = {"release": "number", "published": "published_at"}
+    page = page_of(request, sorted_by(request, releases, columns, "-release"))
+    context = {"evalset": evalset, "page": page, "q": text, "blind": _blind(request)}
     return render(request, "labels/release_list.html", context)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django import template
 
 register = template.Library()
@@ -26,3 +28,10 @@ def p_value(value: float) -> str:
 def minus(value: float, other: float) -> float:
     """The difference of two numbers of a row."""
     return value - other
+
+
+@register.filter
+def definition(measure: str) -> str:
+    """The name under which the definitions' page tells what a measure is: "recall" for Recall@5."""
+    family = re.split(r"[@(]", measure)[0].lower()
+    return "inferred" if family.startswith("inf") else family

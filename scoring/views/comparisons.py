@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
-from evalsets.listing import page_of
+from evalsets.listing import page_of, sorted_by
 from evalsets.models import EvalSet
 from scoring.comparison import FEW_QUESTIONS, few_questions
 from scoring.forms import CompareForm
@@ -39,6 +39,7 @@ def comparison_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     text = request.GET.get("q", "").strip()
     if text:
         made = made.filter(run_a__name__icontains=text) | made.filter(run_b__name__icontains=text)
+    columns = {"measure": "measure", "release": "release__number", "when": "created_at"}
     latest = list(evalset.runs.latest_of_each_system())
     release = evalset.releases.first()
     form = initial(
@@ -54,7 +55,7 @@ def comparison_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "evalset": evalset,
         "tab": "comparisons",
         "form": form,
-        "page": page_of(request, made),
+        "page": page_of(request, sorted_by(request, made, columns, "-when")),
         "q": text,
         "releases": evalset.releases.exists(),
         "runs": len(latest),

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError
+from django.urls import reverse
 from django.utils import timezone
 
 from evalsets.errors import BadInput, Refused
@@ -185,3 +186,16 @@ def test_events_cannot_be_changed(evalset) -> None:
 def test_member_roles_are_known_ones(evalset, alice) -> None:
     with pytest.raises(IntegrityError, match="member_role_unknown"):
         Member.objects.update(role="emperor")
+
+
+def test_the_list_is_sorted_as_the_address_says(job, evalset, carol, client_for) -> None:
+    later = start_job(evalset=evalset, task=NOTHING, title="Again", by=carol)
+    address = reverse("evalsets:job-list", args=[evalset.slug])
+    for sort, expected in (
+        ("", [later, job]),
+        ("job", [later, job]),
+        ("-job", [job, later]),
+        ("when", [job, later]),
+    ):
+        page = client_for(carol).get(address, {"sort": sort}).context["page"]
+        assert [row.pk for row in page] == [row.pk for row in expected], sort

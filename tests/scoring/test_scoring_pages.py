@@ -13,10 +13,11 @@ from django.urls import reverse
 from evalsets.models import Job, Question
 from labels.models import Release
 from labels.services.publishing import publish_release
+from scoring.definitions import DEFINITIONS
 from scoring.models import Analysis, Comparison, ScoreResult
 from scoring.pictures import bars_picture, interval_picture
 from scoring.services import requests
-from scoring.templatetags.scores import p_value, signed
+from scoring.templatetags.scores import definition, p_value, signed
 from tests.conftest import make_chunks, make_questions, make_run
 from tests.labels.builders import judge
 from tests.scoring.test_measures import LABELS, RUN_A, RUN_B, WORKED
@@ -113,6 +114,20 @@ def test_wrong_rules_go_back_with_the_reason(worked, lead) -> None:
         response = lead.post(page("score-new"), {**RULES, "runs_chosen": ["A"], **wrong}, follow=True)
         assert told in text_of(response), wrong
     assert ScoreResult.objects.count() == 0
+
+
+def test_lists_are_sorted_as_the_address_says(worked, evalset, lead) -> None:
+    release, a, b = worked
+    release_labels(evalset, {"refund": {"new": 1}})
+    lead.post(page("comparison-new"), {**RULES, "a": "A", "b": "B"}, follow=True)
+    for address, column, values in [
+        (page("comparison-list"), "measure", ["RR@3", "Recall@3", "nDCG@3"]),
+        (reverse("labels:release-list", args=["handbook"]), "number", [1, 2]),
+    ]:
+        asked = {"number": "release"}.get(column, column)
+        for sign, expected in (("", sorted(values)), ("-", sorted(values, reverse=True))):
+            rows = lead.get(f"{address}?sort={sign}{asked}").context["page"]
+            assert [getattr(row, column) for row in rows] == expected
 
 
 def test_a_comparison_says_the_verdict_first(worked, lead) -> None:
@@ -319,3 +334,16 @@ def test_bars_run_from_the_largest_gain_to_the_largest_loss() -> None:
     assert picture.bars[2].y == picture.zero
     many = bars_picture([(str(n), 0.001 * n) for n in range(1, 400)])
     assert (len(many.bars), many.left_out, many.bars[0].label) == (150, 249, "399: +0.3990")
+
+
+@pytest.mark.parametrize(
+    "measure",
+    "Recall@5 RR@10 P(rel=2)@5 Success@1 AP nDCG@10 Judged@5 Bpref RBP(p=0.8) infAP infNDCG@5".split(),
+)
+def test_every_measure_has_a_definition(measure) -> None:
+    assert definition(measure) in {one.name for one in DEFINITIONS}
+
+
+def test_a_score_opens_the_definition_of_its_measure(worked, lead) -> None:
+    seen = lead.post(page("score-new"), {**RULES, "runs_chosen": ["A"]}, follow=True).content.decode()
+    assert f'{page("definitions")}#ndcg"' in seen
