@@ -41,7 +41,11 @@ DEFINITIONS = (
         "AP and nDCG estimated from a sampled pool: each label counts as many pairs as its chance to be drawn says it "
         "stands for.",
     ),
-    Definition("judged", "Judged@k", "1 less the unjudged rate: of what was returned within k, the share with a label."),
+    Definition(
+        "judged",
+        "Judged@k",
+        "Of the chunks returned within k, the share with a label: 1 less the unjudged rate.",
+    ),
     Definition(
         "bpref",
         "Bpref",

@@ -117,7 +117,6 @@ def test_wrong_rules_go_back_with_the_reason(worked, lead) -> None:
 
 
 def test_lists_are_sorted_as_the_address_says(worked, evalset, lead) -> None:
-    release, a, b = worked
     release_labels(evalset, {"refund": {"new": 1}})
     lead.post(page("comparison-new"), {**RULES, "a": "A", "b": "B"}, follow=True)
     for address, column, values in [
@@ -338,7 +337,19 @@ def test_bars_run_from_the_largest_gain_to_the_largest_loss() -> None:
 
 @pytest.mark.parametrize(
     "measure",
-    "Recall@5 RR@10 P(rel=2)@5 Success@1 AP nDCG@10 Judged@5 Bpref RBP(p=0.8) infAP infNDCG@5".split(),
+    [
+        "Recall@5",
+        "RR@10",
+        "P(rel=2)@5",
+        "Success@1",
+        "AP",
+        "nDCG@10",
+        "Judged@5",
+        "Bpref",
+        "RBP(p=0.8)",
+        "infAP",
+        "infNDCG@5",
+    ],
 )
 def test_every_measure_has_a_definition(measure) -> None:
     assert definition(measure) in {one.name for one in DEFINITIONS}
