@@ -13,7 +13,7 @@ from labels.exports.beir import beir_zip
 from labels.exports.classes import class_file
 from labels.exports.label_json import label_json, label_jsonl
 from labels.exports.questions import question_jsonl
-from labels.exports.tables import cannot_judge_csv, judgment_csv, label_csv, label_parquet
+from labels.exports.tables import cannot_judge_csv, judgment_csv, judgment_parquet, label_csv, label_parquet
 from labels.exports.trec import propagated_qrels, qrels
 from labels.models import Release
 
@@ -136,6 +136,14 @@ FORMATS = {
             "judgments.csv",
             CSV,
             judgment_csv,
+        ),
+        ExportFormat(
+            "judgments-parquet",
+            "Judgments (Parquet)",
+            "For notebooks: the columns of the judgments' CSV with exact texts.",
+            "judgments.parquet",
+            "application/vnd.apache.parquet",
+            judgment_parquet,
         ),
         ExportFormat(
             "cannot-judge",

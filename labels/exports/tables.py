@@ -1,4 +1,4 @@
-"""Tables: labels as CSV and Parquet, judgments as CSV, and what could not be judged as CSV.
+"""Tables: labels and judgments as CSV and Parquet, and what could not be judged as CSV.
 
 CSV is meant for spreadsheets, so a text cell that a spreadsheet would run as a formula gets an apostrophe in front;
 number columns are left alone. Programs that need the exact text read JSON, Parquet or the TREC form.
@@ -127,7 +127,12 @@ def judgment_csv(release: Release) -> Iterator[bytes]:
 
     What an outside judge said is there only where the release lets it in: `assessor_kind` model, with its repetition.
     """
-    return in_blocks(csv_lines(JUDGMENT_COLUMNS, _judgment_rows(release)))
+    replaced = JUDGMENT_COLUMNS.index("replaced")
+    rows = (
+        (*row[:replaced], "yes" if row[replaced] else "no", *row[replaced + 1 :])
+        for row in _judgment_rows(release)
+    )
+    return in_blocks(csv_lines(JUDGMENT_COLUMNS, rows))
 
 
 def _judgment_rows(release: Release) -> Iterator[tuple[Any, ...]]:
@@ -156,7 +161,7 @@ def _judgment_rows(release: Release) -> Iterator[tuple[Any, ...]]:
                 orjson.dumps(judgment.spans).decode() if judgment.spans else None,
                 "; ".join(judgment.facts),
                 judgment.judged_at.isoformat(),
-                "yes" if judgment.pk in replaced else "no",
+                judgment.pk in replaced,
                 judgment.pk,
                 judgment.replaces_id,
                 judgment.details.get("repetition"),
@@ -198,7 +203,7 @@ def _cannot_judge_rows(release: Release) -> Iterator[tuple[Any, ...]]:
                     yield (*pair, skip.kind, skip.reason, skip.note, skip.assessor.name, None)
 
 
-PARQUET_SCHEMA = pa.schema(
+LABEL_SCHEMA = pa.schema(
     [
         ("question", pa.string()),
         ("chunk", pa.string()),
@@ -211,12 +216,46 @@ PARQUET_SCHEMA = pa.schema(
         ("from_model", pa.bool_()),
     ]
 )
+JUDGMENT_SCHEMA = pa.schema(
+    [
+        ("question", pa.string()),
+        ("chunk", pa.string()),
+        ("revision", pa.int16()),
+        ("assessor", pa.string()),
+        ("assessor_kind", pa.string()),
+        ("kind", pa.string()),
+        ("grade", pa.int16()),
+        ("reason", pa.string()),
+        ("source", pa.string()),
+        ("batch", pa.string()),
+        ("rubric_version", pa.int32()),
+        ("seconds", pa.float64()),
+        ("note", pa.string()),
+        ("evidence", pa.string()),
+        ("facts", pa.string()),
+        ("judged_at", pa.string()),
+        ("replaced", pa.bool_()),
+        ("judgment", pa.int64()),
+        ("replaces", pa.int64()),
+        ("repetition", pa.int32()),
+    ]
+)
 ROWS_IN_GROUP = 50_000
 
 
 def label_parquet(release: Release) -> Iterator[bytes]:
-    """The labels with the columns of the CSV, exact texts; the file's metadata name the release."""
-    schema = PARQUET_SCHEMA.with_metadata(
+    """The labels with the columns of the CSV, exact texts."""
+    return _parquet(release, LABEL_SCHEMA, label_rows(release))
+
+
+def judgment_parquet(release: Release) -> Iterator[bytes]:
+    """The judgments with the columns of the CSV, exact texts."""
+    return _parquet(release, JUDGMENT_SCHEMA, _judgment_rows(release))
+
+
+def _parquet(release: Release, columns: pa.Schema, rows: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
+    """The rows as a Parquet file whose metadata name the release."""
+    schema = columns.with_metadata(
         {
             "fairpool.evalset": release.evalset.slug,
             "fairpool.release": str(release.number),
@@ -227,11 +266,9 @@ def label_parquet(release: Release) -> Iterator[bytes]:
     )
     out = io.BytesIO()
     with pq.ParquetWriter(_Unseekable(out), schema, compression="zstd") as writer:
-        for rows in in_batches(label_rows(release), ROWS_IN_GROUP):
-            columns = list(zip(*rows, strict=True))
-            writer.write_table(
-                pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
-            )
+        for batch in in_batches(rows, ROWS_IN_GROUP):
+            arrays = [pa.array(c, f.type) for c, f in zip(zip(*batch, strict=True), schema, strict=True)]
+            writer.write_table(pa.table(arrays, schema=schema))
             yield from _drained(out)
     yield from _drained(out)
 

@@ -16,7 +16,7 @@ from evalsets.models import EvalSet
 from labels.exports.formats import FORMATS, export_format
 from labels.exports.trec import run_lines
 from labels.services.publishing import publish_release
-from pooling.formats import defused
+from pooling.formats import as_it_was, defused
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
 from tests.labels.builders import judge, make_class
 
@@ -270,6 +270,22 @@ def test_parquet_has_the_rows_of_the_csv(released):
     assert rows == expected
     assert table.column("relevant").to_pylist() == [True, False, True, True, False]
     assert table.schema.metadata[b"fairpool.hash"].decode() == released.content_hash
+
+
+def test_judgments_in_parquet_are_those_of_the_csv(released):
+    table = pq.read_table(io.BytesIO(b"".join(FORMATS["judgments-parquet"].stream(released))))
+    words = {None: "", True: "yes", False: "no"}
+    rows = [
+        {
+            key: words[value] if value is None or isinstance(value, bool) else str(value)
+            for key, value in row.items()
+        }
+        for row in table.to_pylist()
+    ]
+    assert rows == [
+        {key: as_it_was(cell) for key, cell in row.items()} for row in csv_of(released, "judgments")
+    ]
+    assert table.schema.metadata[b"fairpool.release"] == b"1"
 
 
 def test_beir_zip_as_its_loader_reads_it(evalset):
