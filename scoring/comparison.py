@@ -268,12 +268,12 @@ def regression_shown(result: Paired, margin: float = 0.0) -> bool:
     return result.interval[1] < -margin
 
 
-def resolution(a: FloatArray, b: FloatArray, *, seed: int = SEED, resamples: int = RESAMPLES) -> float:
-    """Return half the width of the interval between two runs of one unchanged system.
+def resolution(interval: Sequence[float]) -> float:
+    """Return half the width of the interval (low, high) between two runs of one unchanged system.
 
     Changes smaller than this are invisible on this set of questions.
     """
-    low, high = paired(a, b, seed=seed, resamples=resamples).interval
+    low, high = interval
     return (high - low) / 2
 
 

@@ -12,7 +12,7 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import EvalSet
-from scoring.comparison import FEW_QUESTIONS, few_questions
+from scoring.comparison import FEW_QUESTIONS, few_questions, resolution
 from scoring.forms import CompareForm
 from scoring.models import Comparison, ScoreResult, depth_of
 from scoring.pictures import bars_picture, interval_picture
@@ -122,7 +122,7 @@ def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
         "few_limit": FEW_QUESTIONS,
         "mend": _pool_address(comparison, depth) if document["reading"] != "meaningful" else "",
         "same_system": comparison.run_a.system_id == comparison.run_b.system_id,
-        "half_width": (high - low) / 2,
+        "half_width": resolution(document["interval"]),
         "adjusted": _adjusted(comparison),
         "latest": evalset.releases.first(),
     }

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import F
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
@@ -10,6 +11,7 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.models import EvalSet
 from pooling.models import Run
+from scoring.comparison import resolution
 from scoring.forms import SweepForm
 from scoring.models import Comparison
 from scoring.pictures import common_reach, interval_picture
@@ -48,17 +50,19 @@ def sweep(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def _found(form: SweepForm | Any, baseline: Run, candidates: list[Run]) -> dict[str, Any]:
     measure = form.asked.measures[0].name
     release = form.cleaned_data["release"]
-    made: dict[int, Comparison] = {}
-    for comparison in Comparison.objects.filter(
+    by_these_rules = Comparison.objects.filter(
         release=release,
-        run_a=baseline,
-        run_b__in=candidates,
         measure=measure,
         split=form.asked.split,
         raw_a__unit=form.asked.unit,
         raw_a__threshold=form.asked.rules.threshold,
-    ).order_by("pk"):
+    ).order_by("pk")
+    made: dict[int, Comparison] = {}
+    for comparison in by_these_rules.filter(run_a=baseline, run_b__in=candidates):
         made[comparison.run_b_id] = comparison
+    of_one_system = by_these_rules.filter(run_a__system=F("run_b__system")).select_related("run_a", "run_b")
+    floor = of_one_system.last()
+    rules = form.rules()
     ranked = sorted(
         ((run, made[run.pk]) for run in candidates if run.pk in made),
         key=lambda row: -row[1].document["b"]["raw"],
@@ -82,6 +86,10 @@ def _found(form: SweepForm | Any, baseline: Run, candidates: list[Run]) -> dict[
         "split": form.asked.split,
         "missing": len(candidates) - len(rows),
         "best": rows[0]["run"] if rows else None,
+        "floor": floor,
+        "half_width": resolution(floor.document["interval"]) if floor else None,
+        "same_rules": [(name, rules[name]) for name in ("unit", "threshold") if rules[name]]
+        + ([("common", "on")] if rules["common"] else []),
         "has_holdout": release.evalset.questions.filter(split="holdout").exists(),
         "comparisons_so_far": comparisons_so_far(release),
         "holdout_uses": holdout_uses(release),

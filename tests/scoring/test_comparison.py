@@ -245,8 +245,8 @@ def test_the_resolution_is_half_the_interval_of_two_runs_of_one_system() -> None
     first = rng.random(80)
     second = first + rng.normal(0, 0.05, 80)
     low, high = paired(first, second).interval
-    assert resolution(first, second) == (high - low) / 2
-    assert resolution(first, first) == 0.0
+    assert resolution((low, high)) == (high - low) / 2
+    assert resolution(paired(first, first).interval) == 0.0
 
 
 def test_the_sentence() -> None:

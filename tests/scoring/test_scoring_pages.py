@@ -224,9 +224,30 @@ def test_a_sweep_ranks_warns_and_offers_the_holdout(evalset, lead) -> None:
     assert "The best of 2 looks better than it is." in seen
     assert seen.index("good 1.0000") < seen.index("bad 0.0000")
     assert "Confirm good on the holdout split" in seen
+    assert "The floor below which nothing is news is not known" in seen
     assert Comparison.objects.count() == 2
     confirm = {"release": 2, "a": "base", "b": "good", "measures": "P@1", "split": "holdout"}
     assert "looked at the holdout split" in text_of(lead.post(page("comparison-new"), confirm, follow=True))
+
+
+def test_a_sweep_gives_the_floor_and_confirms_by_its_own_rules(evalset, lead) -> None:
+    release_labels(evalset, {"q1": {"a": 2}, "q2": {"a": 2}})
+    Question.objects.filter(external_id="q2").update(split="holdout")
+    release = release_labels(evalset, {"q1": {"b": 1}})
+    make_run(evalset, "base", {"q1": ["b", "a"], "q2": ["a"]}, system="base")
+    make_run(evalset, "again", {"q1": ["a"], "q2": ["a", "b"]}, system="base")
+    sent = {
+        "release": release.number,
+        "measures": "P@1",
+        "threshold": 2,
+        "baseline": "base",
+        "candidates": "again",
+    }
+    response = lead.post(page("sweep-new"), sent, follow=True)
+    assert "The floor: base and again are runs of one system, and half their interval is 0.5000." in text_of(
+        response
+    )
+    assert '<input type="hidden" name="threshold" value="2">' in response.content.decode()
 
 
 def test_unjudged_by_depth_has_a_table_for_its_picture(evalset, lead) -> None:
