@@ -1,33 +1,30 @@
 """What a batch's pages show of it: how far it is, who does what, what was skipped. Reads only.
 
-What reads all judgments of a batch is for judging.room_report, which leaves it to a job where that is much.
+What needs all judgments of a batch is in judging.batch_counts.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.aggregates import StringAgg
 from django.db import connection
-from django.db.models import (
-    Aggregate,
-    Count,
-    F,
-    FloatField,
-    Max,
-    Min,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-)
+from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from judging.batch_counts import (
+    COUNTS,
+    GOLD,
+    GOLD_GRADED,
+    AssessorCounts,
+    Median,
+    batch_judgments,
+    by_assessor,
+)
 from judging.desk import with_opening
 from judging.models import Assessor, Batch, BatchPair, BatchQuestion, Judgment, Task
 from judging.services.pools import seconds_per_judgment
@@ -36,25 +33,16 @@ from judging.services.pools import seconds_per_judgment
 # shorter span than the least, nothing is foretold.
 PACE_MINUTES, PACE_LEAST = 60, 5
 
-# Gold pairs are a check: what is said of them is none of the judgments that the batch asks for.
-GOLD = Q(pair__gold_grade__isnull=False)
-NO_SKIP = ~Q(kind=Judgment.Kind.SKIP) & ~GOLD
-COUNTS = NO_SKIP & Q(details__extra__isnull=True)
-GOLD_GRADED = GOLD & Q(kind=Judgment.Kind.GRADE)
-
-
-class Median(Aggregate):
-    """The middle value, half-way between two where their number is even; None of no values."""
-
-    function = "percentile_cont"
-    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
+# Of pairs, not of judgments.
+OPEN = Q(filled_at__isnull=True)
 
 
 @dataclass(frozen=True)
 class BatchFigures:
     """How far a batch is at this moment. `left` of `wanted` judgments are to be made; pairs are filled by the last of
     theirs. Gold pairs, and the judgments wanted on them, are counted in the gold figures alone.
+
+    `lately` is what was said in the last hour, by `Assessor.id`; `reasons` are those of `reason_counts`.
     """
 
     questions: int
@@ -63,18 +51,35 @@ class BatchFigures:
     wanted: int
     left: int
     held: int
-    skipped: int
-    cannot_judge: int
-    judged_lately: int
-    seconds_lately: float
     seconds_per_judgment: float
     gold_pairs: int
     gold_wanted: int
+    lately: Mapping[int, Lately]
+    reasons: Sequence[tuple[str, int, int]]
 
     @property
     def done(self) -> int:
         """Judgments made that count."""
         return self.wanted - self.left
+
+    @property
+    def skipped(self) -> int:
+        """Skips of pairs that are open."""
+        return sum(skips for _reason, skips, _cannot in self.reasons)
+
+    @property
+    def cannot_judge(self) -> int:
+        return sum(cannot for _reason, _skips, cannot in self.reasons)
+
+    @property
+    def judged_lately(self) -> int:
+        return sum(said.judged for said in self.lately.values())
+
+    @property
+    def seconds_lately(self) -> float:
+        """Since the first judgment of the last hour."""
+        since = min((said.since for said in self.lately.values() if said.since), default=None)
+        return (timezone.now() - since).total_seconds() if since else 0.0
 
     @property
     def work_left(self) -> float:
@@ -90,39 +95,6 @@ class BatchFigures:
         if self.seconds_lately < PACE_LEAST * 60:
             return None
         return self.left * self.seconds_lately / self.judged_lately
-
-
-@dataclass(frozen=True)
-class BatchTotals:
-    """Of all judgments of a batch: those that came late, those on gold pairs, and the median time of all."""
-
-    extra: int
-    gold_judged: int
-    median_seconds: float | None
-
-
-@dataclass(frozen=True)
-class AssessorCounts:
-    """What an assessor has said in a batch, all in all."""
-
-    judged: int = 0
-    extra: int = 0
-    skipped: int = 0
-    cannot_judge: int = 0
-    median_seconds: float | None = None
-    last_at: datetime.datetime | None = None
-    # Grades on gold pairs: all, those that are the known one, those at most one grade off.
-    gold: int = 0
-    gold_exact: int = 0
-    gold_near: int = 0
-
-    @property
-    def gold_exact_rate(self) -> float | None:
-        return self.gold_exact / self.gold if self.gold else None
-
-    @property
-    def gold_near_rate(self) -> float | None:
-        return self.gold_near / self.gold if self.gold else None
 
 
 @dataclass(frozen=True)
@@ -165,21 +137,6 @@ class AssessorRow:
         return self.held * pace if self.held and pace else None
 
 
-@dataclass(frozen=True)
-class GradeCount:
-    """How often a grade was given; `share` is of all grades, from 0 to 1."""
-
-    grade: int
-    name: str
-    count: int
-    share: float = field(default=0.0)
-
-
-def batch_judgments(batch: Batch) -> QuerySet[Judgment]:
-    """The judgments of the batch as they stand, one a pair and assessor."""
-    return Judgment.objects.filter(pair__batch=batch, replaced_by__isnull=True)
-
-
 def batch_figures(batch: Batch) -> BatchFigures:
     """Reads the batch's pairs, and of its judgments those of the last hour and those that are no grades."""
     ordinary, gold = Q(gold_grade__isnull=True), Q(gold_grade__isnull=False)
@@ -187,35 +144,30 @@ def batch_figures(batch: Batch) -> BatchFigures:
         all=Count("pk", filter=ordinary),
         filled=Count("filled_at", filter=ordinary),
         judgments=Sum("wanted", filter=ordinary),
+        judgments_of_open=Sum("wanted", filter=ordinary & OPEN),
         gold=Count("pk", filter=gold),
         gold_judgments=Sum("wanted", filter=gold),
     )
-    lately = said_lately(batch.evalset_id, [batch]).values()
-    since = min((said.since for said in lately if said.since), default=None)
     return BatchFigures(
         questions=batch.batch_questions.count(),
         pairs=pairs["all"],
         filled=pairs["filled"],
         wanted=pairs["judgments"] or 0,
-        left=judgments_left([batch]),
+        left=(pairs["judgments_of_open"] or 0) - judgments_of_open([batch]),
         held=live_tasks(batch).count(),
-        skipped=open_skips(batch).count(),
-        cannot_judge=cannot_judge_rows(batch).count(),
-        judged_lately=sum(said.judged for said in lately),
-        seconds_lately=(timezone.now() - since).total_seconds() if since else 0.0,
         seconds_per_judgment=seconds_per_judgment(batch.evalset)[0],
         gold_pairs=pairs["gold"],
         gold_wanted=pairs["gold_judgments"] or 0,
+        lately=said_lately(batch.evalset_id, [batch]),
+        reasons=reason_counts(batch),
     )
 
 
-def judgments_left(batches: Sequence[Batch]) -> int:
-    """How many judgments the open pairs of these batches want still, gold pairs aside.
+def judgments_of_open(batches: Sequence[Batch]) -> int:
+    """How many judgments that count the open pairs of these batches have, gold pairs aside.
 
     A pair that wants one and is open has none, so that only pairs that want more are looked up among the judgments.
     """
-    open_pairs = BatchPair.objects.ordinary().filter(batch__in=batches, filled_at__isnull=True)
-    wanted = open_pairs.aggregate(judgments=Sum("wanted"))["judgments"] or 0
     given = Judgment.objects.filter(
         COUNTS,
         pair__batch__in=batches,
@@ -223,7 +175,7 @@ def judgments_left(batches: Sequence[Batch]) -> int:
         pair__wanted__gt=1,
         replaced_by__isnull=True,
     )
-    return int(wanted) - given.count()
+    return given.count()
 
 
 # Each assessor's judgments of the last hour are found first, by an index; OFFSET 0 keeps that apart, so that nothing
@@ -255,49 +207,15 @@ def said_lately(evalset_id: int, batches: Sequence[Batch]) -> dict[int, Lately]:
         return {assessor: Lately(*said) for assessor, *said in cursor.fetchall()}
 
 
-def batch_totals(batch: Batch) -> BatchTotals:
-    """Reads all judgments of the batch."""
-    said = batch_judgments(batch).aggregate(
-        extra=Count("pk", filter=NO_SKIP & Q(details__extra__isnull=False)),
-        gold_judged=Count("pk", filter=GOLD & ~Q(kind=Judgment.Kind.SKIP)),
-        median_seconds=Median("seconds"),
-    )
-    return BatchTotals(**said)
-
-
-def assessor_counts(batch: Batch) -> dict[int, AssessorCounts]:
-    """By `Assessor.id`, of each who has said something in the batch. Reads all its judgments."""
-    known = F("pair__gold_grade")
-    said = (
-        batch_judgments(batch)
-        .order_by()
-        .values("assessor")
-        .annotate(
-            judged=Count("pk", filter=COUNTS),
-            extra=Count("pk", filter=NO_SKIP & Q(details__extra__isnull=False)),
-            skipped=Count("pk", filter=Q(kind=Judgment.Kind.SKIP)),
-            cannot_judge=Count("pk", filter=Q(kind=Judgment.Kind.CANNOT_JUDGE) & ~GOLD),
-            median_seconds=Median("seconds"),
-            last_at=Max("judged_at"),
-            gold=Count("pk", filter=GOLD_GRADED),
-            gold_exact=Count("pk", filter=GOLD_GRADED & Q(grade=known)),
-            gold_near=Count("pk", filter=GOLD_GRADED & Q(grade__gte=known - 1, grade__lte=known + 1)),
-        )
-    )
-    return {assessor: AssessorCounts(**counts) for assessor, counts in _by_assessor(said).items()}
-
-
-def _by_assessor(rows: QuerySet[Any, Any]) -> dict[int, dict[str, Any]]:
-    return {row.pop("assessor"): row for row in rows}
-
-
-def assessor_rows(batch: Batch, counts: Mapping[int, AssessorCounts] | None) -> list[AssessorRow]:
+def assessor_rows(
+    batch: Batch, lately: Mapping[int, Lately], counts: Mapping[int, AssessorCounts] | None
+) -> list[AssessorRow]:
     """One row for each assessor of the batch, and for each who was taken out of it after judging, by name.
 
-    `counts` are those of `assessor_counts`; without them only who judged lately is seen to have been taken out.
+    `lately` is what `said_lately` says and `counts` what `assessor_counts` does; without these only who judged lately
+    is seen to have been taken out.
     """
-    lately = said_lately(batch.evalset_id, [batch])
-    held = _by_assessor(
+    held = by_assessor(
         live_tasks(batch)
         .order_by()
         .values("assessor")
@@ -391,28 +309,6 @@ def reason_counts(batch: Batch) -> list[tuple[str, int, int]]:
     )
     labels = dict(Judgment.Reason.choices)
     return sorted((labels[reason], skips, cannot) for reason, skips, cannot in counts if skips or cannot)
-
-
-def grade_counts(batch: Batch) -> list[GradeCount]:
-    """How often each grade of the rubric was given in the batch, lowest first; gold pairs left out. Reads all its
-    judgments."""
-    counts = dict(
-        batch_judgments(batch)
-        .filter(~GOLD, kind=Judgment.Kind.GRADE)
-        .order_by()
-        .values_list("grade")
-        .annotate(n=Count("pk"))
-    )
-    total = sum(counts.values())
-    return [
-        GradeCount(
-            item["grade"],
-            item["name"],
-            counts.get(item["grade"], 0),
-            counts.get(item["grade"], 0) / (total or 1),
-        )
-        for item in batch.rubric.scale
-    ]
 
 
 def live_tasks(batch: Batch) -> QuerySet[Task]:

@@ -18,7 +18,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evalsets.models import EvalSet
-from judging.batch_reads import batch_judgments, judgments_left, live_tasks, said_lately
+from judging.batch_counts import batch_judgments
+from judging.batch_reads import OPEN, judgments_of_open, live_tasks, said_lately
 from judging.models import Assessor, Batch, BatchPair, BatchQuestion, Judgment, Task
 
 # Fast is said of at least so many timed judgments, of the latest so many.
@@ -280,14 +281,15 @@ class RoomSummary:
 def room_summary(evalset: EvalSet) -> RoomSummary:
     """Reads the pairs of the open batches, and what was judged in the last hour."""
     batches = list(Batch.objects.open().filter(evalset=evalset))
-    wanted = BatchPair.objects.ordinary().filter(batch__in=batches).aggregate(judgments=Sum("wanted"))
+    pairs = BatchPair.objects.ordinary().filter(batch__in=batches)
+    wanted = pairs.aggregate(all=Sum("wanted"), of_open=Sum("wanted", filter=OPEN))
     at_work = Task.objects.filter(pair__batch__in=batches, leased_until__gt=Now())
     return RoomSummary(
         open=sum(batch.hands_out_pairs for batch in batches),
         paused=sum(not batch.hands_out_pairs for batch in batches),
         overdue=sum(batch.is_past_due for batch in batches),
-        wanted=wanted["judgments"] or 0,
-        left=judgments_left(batches),
+        wanted=wanted["all"] or 0,
+        left=(wanted["of_open"] or 0) - judgments_of_open(batches),
         lately=sum(said.judged for said in said_lately(evalset.pk, batches).values()),
         at_work=at_work.values("assessor").distinct().count(),
     )

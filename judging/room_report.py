@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from evalsets.models import EvalSet
-from judging import batch_reads, batch_room
-from judging.batch_reads import AssessorCounts, BatchTotals, GradeCount
+from judging import batch_counts, batch_room
+from judging.batch_counts import AssessorCounts, BatchTotals, GradeCount
 from judging.batch_room import Speed, Timeline
 from judging.reckoning import Report, is_large_batch
 
@@ -26,12 +26,12 @@ def room_report(evalset: EvalSet, key: int) -> RoomReport:
     """Of the batch with that key. Raises Batch.DoesNotExist."""
     batch = evalset.batches.select_related("rubric").get(pk=key)
     return RoomReport(
-        totals=batch_reads.batch_totals(batch),
-        assessors=batch_reads.assessor_counts(batch),
+        totals=batch_counts.batch_totals(batch),
+        assessors=batch_counts.assessor_counts(batch),
         speeds=batch_room.speeds(batch),
         stuck=batch_room.stuck_pairs(batch),
         timeline=batch_room.timeline(batch),
-        grades=batch_reads.grade_counts(batch),
+        grades=batch_counts.grade_counts(batch),
     )
 
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from evalsets.errors import BadInput, Refused
 from evalsets.models import Event, Member
-from judging import batch_reads, batch_room
+from judging import batch_counts, batch_reads, batch_room
 from judging.desk import my_open_batches
 from judging.models import Batch, BatchPair, Judgment, Rubric
 from judging.services.assessors import assessor_for
@@ -303,14 +303,15 @@ def test_figures_agree_with_a_slow_count(busy_batch):
     assert figures.cannot_judge == 1
     assert figures.judged_lately == 3
     assert figures.work_left == 4 * 25
-    totals = batch_reads.batch_totals(busy_batch)
+    totals = batch_counts.batch_totals(busy_batch)
     assert totals.extra == 0
     assert totals.median_seconds == statistics.median(seconds) == 14.5
 
 
 def test_rows_of_assessors_agree_with_a_slow_count(busy_batch, alice, bob):
-    counts = batch_reads.assessor_counts(busy_batch)
-    rows = {row.assessor.user: row for row in batch_reads.assessor_rows(busy_batch, counts)}
+    counts = batch_counts.assessor_counts(busy_batch)
+    lately = batch_reads.said_lately(busy_batch.evalset_id, [busy_batch])
+    rows = {row.assessor.user: row for row in batch_reads.assessor_rows(busy_batch, lately, counts)}
     said = current_judgments(busy_batch)
     for user in (alice, bob):
         mine = [j for j in said if j.assessor.user == user]
@@ -333,7 +334,7 @@ def test_rows_of_questions_agree_with_a_slow_count(busy_batch):
 
 
 def test_grades_are_counted_with_their_zeros(busy_batch):
-    assert [(row.grade, row.count) for row in batch_reads.grade_counts(busy_batch)] == [
+    assert [(row.grade, row.count) for row in batch_counts.grade_counts(busy_batch)] == [
         (0, 0),
         (1, 0),
         (2, 1),

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from evalsets.errors import BadInput
 from evalsets.models import Event
-from judging import batch_reads
+from judging import batch_counts, batch_reads
 from judging.models import Batch, Judgment
 from judging.pair_states import read_pair_states
 from judging.services.adjudication import adjudicate, take_decision_back
@@ -217,10 +217,10 @@ def test_gold_keeps_no_batch_open_and_fills_no_count(checked, bob):
     assert not Batch.objects.open().filter(pk=checked.pk).exists()
     figures = batch_reads.batch_figures(checked)
     assert (figures.pairs, figures.filled, figures.wanted, figures.done, figures.left) == (2, 2, 2, 2, 0)
-    assert (figures.gold_pairs, batch_reads.batch_totals(checked).gold_judged) == (1, 1)
+    assert (figures.gold_pairs, batch_counts.batch_totals(checked).gold_judged) == (1, 1)
     row = Batch.objects.with_progress().get(pk=checked.pk)
     assert (row.pair_count, row.filled_count, row.wanted_count) == (2, 2, 2)
-    assert [row.count for row in batch_reads.grade_counts(checked)] == [0, 0, 0, 2]
+    assert [row.count for row in batch_counts.grade_counts(checked)] == [0, 0, 0, 2]
     assert [(q.pair_count, q.filled_count) for q in batch_reads.question_rows(checked)] == [(2, 2)]
 
 
@@ -235,7 +235,7 @@ def test_gold_accuracy_is_exact_and_near_with_its_misses(evalset, decided, carol
             pair.tasks.create(assessor=batch.assessors.get(user=user), leased_until="2099-01-01T00:00Z")
             cannot_judge(pair, user) if value is None else grade(pair, user, value)
 
-    counts = batch_reads.assessor_counts(batch)
+    counts = batch_counts.assessor_counts(batch)
     rows = {user: counts[batch.assessors.get(user=user).pk] for user in (alice, bob)}
     assert (rows[alice].gold, rows[alice].gold_exact, rows[alice].gold_near) == (3, 2, 3)
     assert (rows[bob].gold, rows[bob].gold_exact, rows[bob].gold_near) == (2, 1, 1)

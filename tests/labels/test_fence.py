@@ -13,7 +13,8 @@ from django.core.management import CommandError, call_command
 
 from config.home import evalset_overview
 from evalsets.models import EvalSet, User
-from judging.batch_reads import batch_figures, grade_counts
+from judging.batch_counts import grade_counts
+from judging.batch_reads import batch_figures
 from judging.desk import my_open_batches
 from judging.models import Batch
 from judging.services.claims import anything_open, claim_next

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from evalsets.commands import FairpoolCommand, find_evalset, find_user
 from evalsets.errors import BadInput
-from judging import batch_reads
+from judging import batch_counts, batch_reads
 from judging.models import Batch
 from judging.services import batches as services
 from judging.services.finding import find_batch
@@ -98,7 +98,7 @@ def _document(batch: Batch) -> dict[str, Any]:
     )
     batch.refresh_from_db()
     figures = batch_reads.batch_figures(batch)
-    counts = batch_reads.assessor_counts(batch)
+    counts = batch_counts.assessor_counts(batch)
     numbers = ("judged", "extra", "skipped", "cannot_judge", "median_seconds")
     gold = ("gold", "gold_exact", "gold_near")
     return {
@@ -119,6 +119,6 @@ def _document(batch: Batch) -> dict[str, Any]:
                 "held": row.held,
                 **{name: getattr(row.counts, name) for name in (*numbers, *gold)},
             }
-            for row in batch_reads.assessor_rows(batch, counts)
+            for row in batch_reads.assessor_rows(batch, figures.lately, counts)
         ],
     }
