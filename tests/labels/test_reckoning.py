@@ -14,6 +14,7 @@ from evalsets.errors import BadInput
 from evalsets.models import Job
 from evalsets.services.evalsets import change_settings
 from judging import pool_report, reckoning
+from judging.models import Judgment
 from judging.pool_report import PoolReport
 from judging.reckoning import as_of, state_of
 from judging.services.adjudication import adjudicate
@@ -151,9 +152,18 @@ def test_a_judgment_that_is_committed_late_changes_the_state(large) -> None:
     assert state_of(large) != before
 
 
-def test_reading_the_state_reads_few_rows(large) -> None:
+def test_reading_the_state_reads_few_rows(large, other_evalset) -> None:
     """However many judgments there are: they are found from the latest one backwards, by an index."""
+    [question], [chunk] = make_questions(other_evalset, "q1"), make_chunks(other_evalset, "c1")
+    pair = {
+        "question": question,
+        "chunk": chunk,
+        "revision": 1,
+        "assessor": judge(question, chunk, 1).assessor,
+    }
+    Judgment.objects.bulk_create(Judgment(evalset=other_evalset, grade=1, **pair) for _ in range(2000))
     with connection.cursor() as cursor:
+        cursor.execute("ANALYZE judging_judgment")
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("SET LOCAL enable_sort = off")
         cursor.execute(f"EXPLAIN {reckoning._STATE}", {"evalset": large.pk})
