@@ -144,7 +144,7 @@ SELECT %(evalset)s, %(question)s + n, {_CHUNK.format(j="j + 84")}, 1, %(judge)s,
     'import', now(), '', '[]', '{{}}', '{{}}'
 FROM generate_series(1, %(questions)s) n CROSS JOIN generate_series(0, 14) j"""
 
-# What is new in the second release: five pairs of every tenth question, and a pair of another that is decided.
+# Run after each release, so that the second differs: five pairs of every tenth question are decided anew.
 _MORE_JUDGMENTS = f"""
 INSERT INTO judging_judgment (evalset_id, question_id, chunk_id, revision, assessor_id, kind, grade, reason, source,
     judged_at, note, spans, facts, details)

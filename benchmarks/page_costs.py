@@ -206,7 +206,7 @@ def pages_of_lead(world: World) -> Iterator[tuple[str, list[Any], list[str]]]:
     yield (
         "labels:chunk-list",
         [],
-        ["?page=100", "?sort=-revision", "?only=waiting", "?only=revised", "?q=word77"],
+        ["?page=100", "?sort=-revision", "?only=waiting", "?only=revised", "?q=word77", "?q=case+77."],
     )
     yield "labels:chunk", [world.chunk.pk], []
     yield "labels:system-list", [], []

@@ -7,11 +7,32 @@ next revision; judgments stay with the revision that was read.
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models import Q
+from django.db.models.functions import Now, Upper
 from django.urls import reverse
 
+from evalsets.listing import COUNTED_UP_TO
 from evalsets.models.evalset import EvalSet
+
+
+class ChunkQuerySet(models.QuerySet["Chunk"]):
+    def matching(self, text: str) -> ChunkQuerySet:
+        """Those whose ID, title or current text has `text` in it, in whatever case, or whose parent document it names.
+
+        Where more than a list counts match by ID, or by text, some of them: to find more takes longer and helps nobody.
+        """
+        by_id = self.filter(external_id__icontains=text)
+        by_text = ChunkRevision.objects.current().filter(
+            Q(text__icontains=text) | Q(title__icontains=text) | Q(doc_id=text), chunk__in=self
+        )
+        # Two questions, each for an index of its own: "or" over both tables would have all texts read.
+        found = [
+            rows.order_by().values(key)[: COUNTED_UP_TO + 1]
+            for rows, key in ((by_id, "pk"), (by_text, "chunk"))
+        ]
+        return self.filter(pk__in=found[0].union(found[1], all=True))
 
 
 class Chunk(models.Model):
@@ -28,6 +49,8 @@ class Chunk(models.Model):
     has_text = models.BooleanField(db_default=False, default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
+    objects = ChunkQuerySet.as_manager()
+
     class Meta:
         ordering = ["external_id"]
         # Few chunks of many: those whose text has not come, and those that were revised.
@@ -42,6 +65,7 @@ class Chunk(models.Model):
                 condition=models.Q(revision__gt=1),
                 name="chunk_revised",
             ),
+            GinIndex(OpClass(Upper("external_id"), "gin_trgm_ops"), name="chunk_id_trigrams"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["evalset", "external_id"], name="chunk_id_twice_in_evalset"),
@@ -87,7 +111,15 @@ class ChunkRevision(models.Model):
 
     class Meta:
         ordering = ["chunk", "number"]
-        indexes = [models.Index(fields=["doc_id", "start"], name="revision_by_document")]
+        indexes = [
+            models.Index(fields=["doc_id", "start"], name="revision_by_document"),
+            # Finds a few letters anywhere, in whatever case (`icontains` compares in capitals).
+            GinIndex(
+                OpClass(Upper("title"), "gin_trgm_ops"),
+                OpClass(Upper("text"), "gin_trgm_ops"),
+                name="revision_trigrams",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["chunk", "number"], name="revision_number_twice"),
             models.CheckConstraint(condition=models.Q(number__gte=1), name="revision_number_below_one"),

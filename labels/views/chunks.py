@@ -4,7 +4,7 @@ import uuid
 from itertools import pairwise
 from typing import NamedTuple
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
@@ -33,15 +33,12 @@ RELATION_CHOICES = (
 def chunk_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     chunks = evalset.chunks.all()
     text, only = request.GET.get("q", "").strip(), request.GET.get("only", "")
-    if text:
-        found = ChunkRevision.objects.current().filter(
-            Q(text__icontains=text) | Q(title__icontains=text) | Q(doc_id=text), chunk=OuterRef("pk")
-        )
-        chunks = chunks.filter(Q(external_id__icontains=text) | Q(Exists(found)))
     if only == "waiting":
         chunks = chunks.filter(has_text=False)
     elif only == "revised":
         chunks = chunks.filter(revision__gt=1)
+    if text:
+        chunks = chunks.matching(text)
     page = page_of(request, sorted_by(request, chunks, {"id": "external_id", "revision": "revision"}, "id"))
     revisions = current_revisions(page)
     context = {
