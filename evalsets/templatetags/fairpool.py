@@ -69,7 +69,10 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def bootstrap(field: BoundField) -> SafeString:
-    """A form field with Bootstrap's classes and, where its input is wrong, marked for screen readers."""
+    """A form field with Bootstrap's classes and, where its input is wrong, marked for screen readers.
+
+    The first wrong field of a form takes the focus; of a list of choices, its first choice.
+    """
     widget = field.field.widget
     if isinstance(widget, forms.CheckboxInput):
         css = "form-check-input"
@@ -79,7 +82,11 @@ def bootstrap(field: BoundField) -> SafeString:
         css = "form-select"
     else:
         css = "form-control"
-    return field.as_widget(attrs={"class": css + (" is-invalid" if field.errors else "")})
+    attrs: dict[str, str | bool] = {"class": css + (" is-invalid" if field.errors else "")}
+    wrong = [other.name for other in field.form.visible_fields() if other.errors]
+    if wrong:
+        attrs["autofocus"] = field.name == wrong[0]
+    return field.as_widget(attrs=attrs)
 
 
 @register.simple_tag
