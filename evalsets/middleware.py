@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -40,10 +41,9 @@ def reader_time_zone(get_response: GetResponse) -> GetResponse:
     """Show times in the reader's zone, which the browser tells in the cookie `tz`."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        try:
+        zone = None
+        with suppress(KeyError, ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
             zone = zoneinfo.ZoneInfo(request.COOKIES["tz"])
-        except (KeyError, ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-            return get_response(request)
         with timezone.override(zone):
             return get_response(request)
 

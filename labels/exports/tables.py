@@ -119,6 +119,8 @@ JUDGMENT_COLUMNS = (
     "judgment",
     "replaces",
     "repetition",
+    "carried_from",
+    "carried_from_revision",
 )
 
 
@@ -144,6 +146,7 @@ def _judgment_rows(release: Release) -> Iterator[tuple[Any, ...]]:
             .order_by("chunk__external_id", "pk")
         )
         for judgment in rows:
+            carried = judgment.details.get("carried_from", {})
             yield (
                 row.external_id,
                 judgment.chunk.external_id,
@@ -165,6 +168,8 @@ def _judgment_rows(release: Release) -> Iterator[tuple[Any, ...]]:
                 judgment.pk,
                 judgment.replaces_id,
                 judgment.details.get("repetition"),
+                carried.get("chunk"),
+                carried.get("revision"),
             )
 
 
@@ -238,6 +243,8 @@ JUDGMENT_SCHEMA = pa.schema(
         ("judgment", pa.int64()),
         ("replaces", pa.int64()),
         ("repetition", pa.int32()),
+        ("carried_from", pa.string()),
+        ("carried_from_revision", pa.int16()),
     ]
 )
 ROWS_IN_GROUP = 50_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from django.db import IntegrityError, transaction
 from evalsets.errors import Refused
 from evalsets.models import Job
 from judging.models import Judgment
+from labels.exports.formats import FORMATS
 from labels.models import TextMapping
 from labels.services.carrying import carriages_of, carry_by_rule, decide_mapping, plan_by_rule
 from labels.services.mapping import find_mappings
+from labels.services.publishing import publish_release
 from labels.settling import labels_of_question
 from labels.surviving import EVIDENCE, SAME_WORDS, survival
 from labels.tasks import carry_by_rule_job, find_mappings_job
@@ -105,6 +108,16 @@ def test_a_rule_carries_only_whole_evidence_and_marks_the_label(revised, carol):
     assert TextMapping.objects.get().decided_at is None
     assert plan_by_rule(revised) == (0, 2)
     assert carry_by_rule(evalset=revised, by=carol) == (0, 2)
+
+
+def test_the_export_of_judgments_says_where_a_label_came_from(revised, carol):
+    carry_by_rule(evalset=revised, by=carol)
+    release = publish_release(evalset=revised, by=carol).release
+    rows = csv.DictReader(b"".join(FORMATS["judgments"].stream(release)).decode().splitlines())
+    assert [(row["source"], row["carried_from"], row["carried_from_revision"]) for row in rows][:2] == [
+        ("desk", "", ""),
+        ("carried", "refund#1", "1"),
+    ]
 
 
 def test_looking_again_keeps_what_is_still_to_be_asked(revised, carol):
