@@ -220,7 +220,8 @@ def _next(
     renewed: bool = False,
     saved: Judgment | None = None,
 ) -> dict[str, Any]:
-    """The pairs that come next, less those the browser has; or why nothing comes. With the line of what was saved.
+    """The pairs that come next, less those the browser has, and the order of all; or why nothing comes. With the line
+    of what was saved.
 
     The counts come with them where the browser does not know them or asks for them anew (`counts`): between two
     looks it counts its own acts by itself, so that a save does not have to count the batch.
@@ -236,7 +237,10 @@ def _next(
     places = {(pair.chunk_id, pair.revision) for pair in pairs} if fresh else set()
     texts = desk_reads.texts_of(places | ({(saved.chunk_id, saved.revision)} if saved else set()))
     items = desk_reads.desk_pairs(pairs, assessor, wanted=fresh, texts=texts, fresh=True)
-    answer: dict[str, Any] = {"next": _rendered(request, batch, assessor, items, known)}
+    answer: dict[str, Any] = {
+        "next": _rendered(request, batch, assessor, items, known),
+        "order": [pair.pk for pair in pairs],
+    }
     if saved:
         saved.opening = desk_reads.opening_of(texts[saved.chunk_id, saved.revision])  # type: ignore[attr-defined]
         answer["line"] = _lines(request, batch, [saved])

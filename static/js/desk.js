@@ -178,7 +178,7 @@ const desk = {
     for (const item of data.next) {
       if (item.given !== undefined) this.given.set(item.question, elements(item.given));
       const here = [this.current, ...this.ready].some((entry) => entry?.pair === item.pair);
-      if (!here && !outbox.of(item.pair) && !this.judged.has(item.pair)) this.ready.push(entryOf(elements(item.html)[0]));
+      if (!here && !outbox.of(item.pair) && !this.judged.has(item.pair)) this.add(entryOf(elements(item.html)[0]), data.order);
     }
     const unsent = outbox.list().filter((act) => act.pair && act.act !== "later" && !act.refused);
     for (const [question, place] of Object.entries(data.questions)) {
@@ -193,6 +193,14 @@ const desk = {
     if (this.end) this.ready = [];
     if (!this.current) this.advance();
     this.paint();
+  },
+
+  // Behind what lies ready, but what was put off comes at the end of its question, before the next one.
+  add(entry, order) {
+    const next = this.ready.findIndex(
+      ({ pair, question }) => question !== entry.question && order.indexOf(pair) > order.indexOf(entry.pair),
+    );
+    this.ready.splice(next < 0 ? this.ready.length : next, 0, entry);
   },
 
   // The line of a saved judgment goes to the list of its question.
