@@ -315,6 +315,12 @@ def nothing_left(*, batch: Batch, assessor: Assessor) -> NothingLeft:
     )
 
 
+def instructions_are_new(*, batch: Batch, assessor: Assessor) -> bool:
+    """Whether the batch has instructions by which the assessor has never judged anything."""
+    judged_by_them = Judgment.objects.filter(assessor=assessor, rubric=batch.rubric)
+    return bool(batch.rubric.instructions) and not judged_by_them.exists()
+
+
 @dataclass(frozen=True)
 class OpenBatch:
     """A batch that an assessor is named for and that is not done: what waits for them in it."""

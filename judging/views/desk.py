@@ -55,10 +55,12 @@ def desk(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
 @require_POST
 @access.assessor
 def desk_next(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
-    """Take what comes next: start judging, or fetch pairs ahead."""
+    """Take what comes next: start judging, or fetch pairs ahead. Instructions that are new come before the first pair,
+    with a button that says `begin`."""
     batch, assessor = _batch_for(request, evalset, pk)
     if not _wants_json(request):
-        claim_next(batch=batch, by=request.user)
+        if "begin" in request.POST or not desk_reads.instructions_are_new(batch=batch, assessor=assessor):
+            claim_next(batch=batch, by=request.user)
         return redirect("judging:desk", evalset.slug, batch.pk)
     return JsonResponse(_next(request, batch, assessor))
 

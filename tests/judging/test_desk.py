@@ -69,6 +69,26 @@ def test_without_javascript_the_desk_starts_grades_and_goes_on(batch, alice, cli
     assert Judgment.objects.get().grade == 0
 
 
+def test_new_instructions_come_before_the_first_pair(evalset, carol, alice, client_for):
+    batches = [
+        batch_of(
+            evalset, {"q1": ["c1", "c2"]}, by=carol, assessors=[alice], name=name, instructions="Judge *this*."
+        )
+        for name in ("Week 1", "Week 2")
+    ]
+    client = client_for(alice)
+    html = start(client, batches[0])
+    assert "Judge <em>this</em>." in html
+    assert "Start judging" in html
+    assert not Task.objects.exists()
+    client.post(address(batches[0], "desk-next"), {"begin": "1"})
+    press(client, batches[0], "grade:1")
+    client.post(address(batches[0], "desk-stop"))
+    # Known now, in this batch and in the next one with the same rubric.
+    for batch in batches:
+        assert 'class="desk-pair"' in start(client, batch)
+
+
 def test_a_double_click_of_a_form_is_one_judgment(batch, alice, client_for):
     client = client_for(alice)
     html = start(client, batch)
