@@ -72,7 +72,12 @@ def test_without_javascript_the_desk_starts_grades_and_goes_on(batch, alice, cli
 def test_new_instructions_come_before_the_first_pair(evalset, carol, alice, client_for):
     batches = [
         batch_of(
-            evalset, {"q1": ["c1", "c2"]}, by=carol, assessors=[alice], name=name, instructions="Judge *this*."
+            evalset,
+            {"q1": ["c1", "c2"]},
+            by=carol,
+            assessors=[alice],
+            name=name,
+            instructions="Judge *this*.",
         )
         for name in ("Week 1", "Week 2")
     ]
