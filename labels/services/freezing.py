@@ -70,7 +70,8 @@ class Tally:
         self.numbers["without_text"] += without_text
         self.by_grade.update(frozen.grades)
         self.by_why.update(frozen.why)
-        self.spaced_ids.update(item for item in (frozen.external_id, *frozen.external_ids) if has_space(item))
+        if frozen.grades:  # a question without labels stands in no qrels
+            self.spaced_ids.update(filter(has_space, (frozen.external_id, *frozen.external_ids)))
 
     def counts(self, *, scale: list[dict[str, Any]], classes: int) -> dict[str, Any]:
         names = (

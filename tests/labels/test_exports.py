@@ -80,6 +80,14 @@ def test_ids_with_white_space_are_refused_before_the_first_byte_and_named(evalse
     assert json.loads(text_of(release, "label-jsonl"))["grades"]["User Guide"] == 1
 
 
+@pytest.mark.parametrize("name", ["qrels", "qrels-propagated"])
+def test_a_question_without_labels_keeps_no_file_back_by_its_id(evalset, name):
+    [question, *_] = make_questions(evalset, "q1", "two words", "#3")
+    judge(question, make_chunks(evalset, "c1")[0], 1)
+    release = publish_release(evalset=evalset, by=None).release
+    assert text_of(release, name) == "q1 0 c1 1\n"
+
+
 def test_label_json_has_exactly_these_keys(evalset):
     [question] = make_questions(
         evalset, "q1", slices=["refunds"], answerable=False, facts=[{"id": "f1", "text": "14 days"}]
