@@ -29,11 +29,12 @@ from labels.models import Release
 from pooling.models import Pool, Run
 from tests.config.api import API, token_for
 from tests.config.test_faults import get
-from tests.config.test_several_processes import judge_to_the_end, wait
+from tests.config.test_several_processes import judge_to_the_end
 from tests.conftest import make_chunks, make_questions
 from tests.judging.batches import batch_of, places_by_pair
 from tests.judging.test_batch_over_http import Browser
 from tests.servers import running_web, running_worker, server_environment
+from tests.waiting import wait_until
 
 PROGRAM = shutil.which("pgbouncer", path=os.environ.get("PATH", "") + ":/usr/sbin")
 SERVER_CONNECTIONS = 4  # for two web processes and the worker together
@@ -70,7 +71,7 @@ def pgbouncer(broker, transactional_db, tmp_path) -> Iterator[str]:
         process = stack.enter_context(subprocess.Popen(command, stderr=log))
         stack.callback(process.terminate)
         url = address._replace(netloc=f"{address.username}@127.0.0.1:{port}").geturl()
-        wait(lambda: _answers(url), seconds=20)
+        wait_until(lambda: _answers(url), seconds=20)
         yield url
 
 
@@ -98,7 +99,7 @@ class Program:
     def finished(self, address: str, body: Any) -> dict:
         """The result of the job that this call begins."""
         job = json.loads(self.call("POST", address, body, status=202))["id"]
-        wait(lambda: json.loads(self.call("GET", f"/jobs/{job}"))["finished_at"])
+        wait_until(lambda: json.loads(self.call("GET", f"/jobs/{job}"))["finished_at"])
         return json.loads(self.call("GET", f"/jobs/{job}/result"))
 
 
