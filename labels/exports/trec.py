@@ -51,7 +51,9 @@ def qrels(release: Release) -> Iterator[bytes]:
     `model` stands for the 0 where the label is an outside judge's.
     """
     refuse_spaces(release.spaced_ids)
-    refuse_lost_lines([row.external_id for row in question_rows(release, "external_id", "grades") if row.grades])
+    refuse_lost_lines(
+        [row.external_id for row in question_rows(release, "external_id", "grades") if row.grades]
+    )
     return in_blocks(_qrels_of_questions(release))
 
 
@@ -76,7 +78,9 @@ def propagated_qrels(release: Release) -> Iterator[bytes]:
     to any that people gave to a member.
     """
     refuse_spaces(release.spaced_ids)
-    refuse_lost_lines([row.external_id for row in question_rows(release, "external_id", "grades") if row.grades])
+    refuse_lost_lines(
+        [row.external_id for row in question_rows(release, "external_id", "grades") if row.grades]
+    )
     return in_blocks(_propagated(release))
 
 
