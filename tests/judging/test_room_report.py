@@ -90,7 +90,7 @@ def test_before_they_are_worked_out_the_page_shows_what_is_of_this_moment(
         html = page.content.decode()
         assert page.context["figures"].done > 0
         assert {row.lately.judged > 0 for row in page.context["assessors"]} == {True}
-        assert "To be worked out are" in html
+        assert "are worked out when a lead asks for it" in html
         assert ("Work them out</button>" in html) == (user == carol)
         assert not [
             word
