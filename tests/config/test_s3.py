@@ -21,8 +21,8 @@ from config.embedded.home import free_port
 from evalsets.models import Question, Upload
 from tests.config.api import token_for
 from tests.config.test_pgbouncer import Program
-from tests.config.test_several_processes import wait
 from tests.servers import running_web, running_worker
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -57,7 +57,7 @@ def test_what_one_receives_another_reads(
         program = Program(web.url, token)
         with running_worker(broker, tmp_path, "away", **at_worker, **nowhere):
             job = json.loads(program.call("POST", "/imports/questions", FILE, status=202))["id"]
-            wait(lambda: json.loads(program.call("GET", f"/jobs/{job}"))["finished_at"])
+            wait_until(lambda: json.loads(program.call("GET", f"/jobs/{job}"))["finished_at"])
             told = json.loads(program.call("GET", f"/jobs/{job}"))
             assert told["state"] == "failed"
             assert told["error"].startswith(
@@ -66,7 +66,7 @@ def test_what_one_receives_another_reads(
             assert not Question.objects.exists()
         with running_worker(broker, tmp_path, **at_worker):
             program.call("POST", f"/jobs/{job}/retry")
-            wait(lambda: json.loads(program.call("GET", f"/jobs/{job}"))["finished_at"])
+            wait_until(lambda: json.loads(program.call("GET", f"/jobs/{job}"))["finished_at"])
             assert json.loads(program.call("GET", f"/jobs/{job}/result"))["new"] == 3000
     for folder in folders:
         assert [path for path in Path(folder["TMPDIR"]).rglob("*") if path.is_file()] == []
