@@ -125,6 +125,11 @@ class BatchForm(forms.Form):
         cleaned: dict[str, Any] = super().clean() or {}
         if not cleaned.get("overlap_percent"):
             cleaned["overlap"] = 1
+        people = len(cleaned.get("assessors", []))
+        if 0 < people < cleaned.get("overlap", 1):
+            self.add_error(
+                "overlap", f"Nobody judges a pair twice: ask for at most {people}, or name more assessors."
+            )
         if cleaned.get("gold"):
             percent = cleaned.get("gold_percent")
             if "gold_percent" in cleaned and (percent is None or not 0 < percent <= MOST_GOLD):

@@ -326,8 +326,8 @@ def _check_settings(
         raise BadInput(f"The overlap's share is {overlap_share}; it is a number from 0 to 1.")
     if not 1 <= overlap <= len(set(assessors)):
         raise BadInput(
-            f"{overlap} independent judgments a pair were asked for, of {len(set(assessors))} assessors; "
-            "nobody judges a pair twice, so ask for at most as many."
+            f"{overlap} independent judgments of a pair were asked for. Nobody judges a pair twice: ask for at "
+            f"most {len(set(assessors))}, or name more assessors."
         )
     if lease_minutes < 1:
         raise BadInput(f"The lease is {lease_minutes} minutes; it lasts at least one.")

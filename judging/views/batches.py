@@ -14,11 +14,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput, Refused
-from evalsets.listing import number_in, page_of, sorted_by
+from evalsets.listing import page_of, sorted_by
 from evalsets.models import EvalSet, Member
 from judging import batch_reads, batch_room
 from judging.batch_cost import Plan, batch_cost
-from judging.batch_forms import MOST_GOLD, BatchForm, ExtendForm, ReassignForm
+from judging.batch_forms import BatchForm, ExtendForm, ReassignForm
 from judging.desk import my_open_batches
 from judging.models import Batch
 from judging.pool_report import POOL
@@ -31,6 +31,8 @@ from judging.services import batches as services
 LATEST = 50
 # The batch page asks anew after so many seconds.
 LOOK_EVERY = 10
+# The numbers of a new batch that its cost follows from.
+COST_NUMBERS = ("overlap", "overlap_percent", "gold_percent")
 
 
 @require_GET
@@ -95,37 +97,32 @@ def _form_from_address(address: QueryDict, evalset: EvalSet) -> BatchForm:
 
 
 def _cost(form: BatchForm, said: QueryDict, evalset: EvalSet) -> dict[str, Any]:
-    """The `cost` of what the fields say so far, as far as they can be read, and what it is `as_of`."""
-    asked = number_in(str(said.get("pool") or form.initial.get("pool") or ""))
-    pool = evalset.pools.filter(pk=asked).first()
-    if pool is None:
-        return {}
+    """The `cost` of what the fields say so far and what it is `as_of`, or what is `wrong` with its numbers."""
+    filled = said.copy()
+    for name in ("pool", *COST_NUMBERS):
+        filled.setdefault(name, form.get_initial_for_field(form.fields[name], name))
+    asked = BatchForm(filled, evalset=evalset)
+    wrong = [f"{asked[name].label}: {error}" for name in COST_NUMBERS for error in asked[name].errors]
+    data = asked.cleaned_data
+    if "pool" not in data or wrong:
+        return {"wrong": wrong}
+    pool = data["pool"]
     read = POOL.read(evalset, pool.pk)
     if read.value is None:
         return {"as_of": as_of(read)}
-    share = _number(said.get("overlap_percent"), 0.0, most=100.0) / 100
-    overlap = int(_number(said.get("overlap"), 2.0, most=50.0)) if share else 1
-    people = {user for name in said.getlist("assessors") if (user := number_in(name))}
+    people = data.get("assessors", [])
     plan = Plan(
         pool=pool,
         people=len(people),
         assessors=list(evalset.assessors.filter(user__in=people).values_list("pk", flat=True)),
-        overlap=max(1, overlap),
-        overlap_share=share,
-        without_copies="without_copies" in said,
-        again="again" in said,
-        gold=said.get("gold", ""),
-        gold_share=_number(said.get("gold_percent"), 5.0, most=MOST_GOLD) / 100,
+        overlap=data["overlap"],
+        overlap_share=data["overlap_percent"] / 100,
+        without_copies=data["without_copies"],
+        again=data["again"],
+        gold=data.get("gold", ""),
+        gold_share=(data["gold_percent"] or 0) / 100,
     )
     return {"cost": batch_cost(plan, read.value), "as_of": as_of(read)}
-
-
-def _number(text: str | None, otherwise: float, *, most: float) -> float:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return otherwise
-    return min(max(number, 0.0), most) if number == number else otherwise
 
 
 @require_GET

@@ -130,7 +130,7 @@ def test_assigned_questions_are_dealt_in_turn(evalset, carol, alice, bob):
     [
         ({"name": " "}, "no name"),
         ({"assessors": []}, "Nobody is named"),
-        ({"overlap": 3, "overlap_share": 1}, "nobody judges a pair twice"),
+        ({"overlap": 3, "overlap_share": 1}, "Nobody judges a pair twice"),
         ({"overlap": 0}, "at most"),
         ({"overlap": 2, "overlap_share": 1.5}, "from 0 to 1"),
         ({"lease_minutes": 0}, "at least one"),
@@ -425,6 +425,28 @@ def test_a_new_batch_from_the_page(real_pool, evalset, carol, alice, bob, client
     assert (batch.overlap, batch.overlap_share, batch.lease_minutes) == (2, 0.5, 20)
     assert batch.rubric.instructions == "Read **all** of it."
     assert Counter(batch.pairs.values_list("wanted", flat=True)) == {1: 2, 2: 2}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        (
+            {"overlap_percent": "200"},
+            "Share of pairs that overlap, in per cent: Ensure this value is less than",
+        ),
+        ({"overlap_percent": "50", "overlap": "5"}, "ask for at most 2, or name more assessors"),
+        ({"overlap": "0"}, "Independent judgments of an overlapping pair: Ensure this value is greater than"),
+        ({"gold": "decided", "gold_percent": "80"}, "Say a share above 0 and at most 50 per cent"),
+    ],
+)
+def test_the_cost_of_wrong_numbers_is_what_is_wrong(
+    real_pool, evalset, carol, alice, bob, client_for, numbers, said
+):
+    url = reverse("judging:batch-new", args=[evalset.slug])
+    fields = {"pool": real_pool.pk, "assessors": [alice.pk, bob.pk], **numbers}
+    cost = client_for(carol).get(url, fields, headers={"HX-Request": "true"}).content.decode()
+    assert said in cost
+    assert "with overlap" not in cost
 
 
 def test_a_new_batch_that_cannot_be_keeps_what_was_typed(real_pool, evalset, carol, alice, client_for):
