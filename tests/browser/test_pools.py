@@ -104,3 +104,16 @@ def test_a_depth_that_is_none_is_said_where_it_was_written(new_page, evalset, ru
     depth.fill("0")
     depth.press("Tab")
     expect(depth).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "setting"), [("budget", "Pairs a question, at most"), ("stratified", "Ranks and rates")]
+)
+def test_a_strategy_shows_its_settings_when_it_is_chosen(
+    new_page, evalset, runs, carol, strategy, setting
+) -> None:
+    page = new_page(carol)
+    page.goto("/e/handbook/pools/new/")
+    expect(page.get_by_label(setting)).to_be_hidden()
+    page.locator(f"input[name=strategy][value={strategy}]").check()
+    expect(page.get_by_label(setting)).to_be_visible()
