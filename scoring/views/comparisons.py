@@ -85,11 +85,8 @@ def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
     changes = [(row["id"], row["b"] - row["a"]) for row in (*better, *worse)]
     depth = depth_of(comparison.measure)
     page = page_of(request, worse, per_page=25)
-    pks = dict(
-        evalset.questions.filter(external_id__in=[row["id"] for row in (*page, *better[:25])]).values_list(
-            "external_id", "pk"
-        )
-    )
+    shown = [row["id"] for row in (*page, *better[:25])]
+    questions = {question.external_id: question for question in evalset.questions.filter(external_id__in=shown)}
     context = {
         "evalset": evalset,
         "tab": "comparisons",
@@ -116,8 +113,8 @@ def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
         "straddles": low <= 0 <= high,
         "bars": bars_picture(changes),
         "page": page,
-        "regressions": [(row, pks.get(row["id"])) for row in page],
-        "improvements": [(row, pks.get(row["id"])) for row in better[:25]],
+        "regressions": [(row, questions.get(row["id"])) for row in page],
+        "improvements": [(row, questions.get(row["id"])) for row in better[:25]],
         "few": few_questions(document["n"]),
         "few_limit": FEW_QUESTIONS,
         "mend": _pool_address(comparison, depth) if document["reading"] != "meaningful" else "",

@@ -138,7 +138,7 @@ def test_a_comparison_says_the_verdict_first(worked, lead) -> None:
     assert "nDCG@3 improved on 2 of 3 questions and regressed on 1" in seen
     assert "2, 1, 0 n = 3 questions" in seen
     assert "in no pool" in seen
-    assert "limits 0.7872 0.0 % unjudged 0.6064 0.0 % unjudged −0.180" in seen
+    assert "limits What is limits? 0.7872 0.0 % unjudged 0.6064 0.0 % unjudged −0.180" in seen
     assert "Make the pool that mends it" not in seen
 
 
