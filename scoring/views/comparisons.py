@@ -86,7 +86,9 @@ def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
     depth = depth_of(comparison.measure)
     page = page_of(request, worse, per_page=25)
     shown = [row["id"] for row in (*page, *better[:25])]
-    questions = {question.external_id: question for question in evalset.questions.filter(external_id__in=shown)}
+    questions = {
+        question.external_id: question for question in evalset.questions.filter(external_id__in=shown)
+    }
     context = {
         "evalset": evalset,
         "tab": "comparisons",
