@@ -16,13 +16,16 @@ from scoring.models import Policy, Unit
 from scoring.services.scoring import Asked, resolve
 
 DEFAULT_MEASURES = "Recall@5 nDCG@10 RR@10"
+_NO_RELEASE = {"invalid_choice": "There is no release %(value)s here."}
 _SPLITS = [("", "all questions"), *((value, f"{label} split") for value, label in Question.Split.choices)]
 
 
 class AskForm(forms.Form):
     """The release and the rules; subclasses add the runs. After cleaning, `asked` holds the rules resolved."""
 
-    release = forms.ModelChoiceField(Release.objects.none(), to_field_name="number", empty_label=None)
+    release = forms.ModelChoiceField(
+        Release.objects.none(), to_field_name="number", empty_label=None, error_messages=_NO_RELEASE
+    )
     measures = forms.CharField(
         initial=DEFAULT_MEASURES,
         max_length=500,
@@ -49,6 +52,7 @@ class AskForm(forms.Form):
         for name in self.run_fields:
             field = cast("forms.ModelChoiceField[Run]", self.fields[name])
             field.queryset = evalset.runs.select_related("system").order_by("name")
+            field.error_messages["invalid_choice"] = "There is no run %(value)s here."
 
     run_fields: tuple[str, ...] = ()
 
@@ -164,7 +168,9 @@ class ReusabilityForm(AskForm):
 
 
 class StagesForm(forms.Form):
-    release = forms.ModelChoiceField(Release.objects.none(), to_field_name="number", empty_label=None)
+    release = forms.ModelChoiceField(
+        Release.objects.none(), to_field_name="number", empty_label=None, error_messages=_NO_RELEASE
+    )
     candidates = forms.ModelChoiceField(Run.objects.none(), to_field_name="name", required=False)
     reranked = forms.ModelChoiceField(Run.objects.none(), to_field_name="name", required=False)
     context = forms.ModelChoiceField(Run.objects.none(), to_field_name="name", required=False)

@@ -52,7 +52,16 @@ def _back(request: AuthedRequest, evalset: EvalSet, page: str) -> str:
 
 
 def initial(request: AuthedRequest, form: type[AskForm], evalset: EvalSet, **defaults: Any) -> AskForm:
-    """The form as the address fills it; unbound, with defaults, where the address says nothing."""
-    if request.GET.get("release"):
-        return form(request.GET, evalset=evalset)
-    return form(evalset=evalset, initial=defaults)
+    """The form as the address fills it, with the defaults where it leaves out what is needed.
+
+    Unbound, with the defaults alone, where the address names no release.
+    """
+    fresh = form(evalset=evalset, initial=defaults)
+    if not request.GET.get("release"):
+        return fresh
+    data = request.GET.copy()
+    for name, field in fresh.fields.items():
+        if field.required and name not in data:
+            value = fresh.get_initial_for_field(field, name)
+            data.setlist(name, value if isinstance(value, list) else [value])
+    return form(data, evalset=evalset)

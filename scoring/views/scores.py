@@ -19,7 +19,7 @@ from scoring.forms import DEFAULT_MEASURES, AskForm, ScoreForm
 from scoring.models import ScoreResult, depth_of, rate_beside
 from scoring.scores import CODE_VERSION
 from scoring.services.scoring import resolve, score_document
-from scoring.views.acting import act, initial
+from scoring.views.acting import act, errors_of, initial
 
 
 @require_GET
@@ -38,7 +38,7 @@ def score_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     runs, asked, shown = latest, None, release
     if form.is_bound and form.is_valid():
         runs, asked, shown = form.runs(), form.asked, form.cleaned_data["release"]
-    elif release is not None and not form.is_bound:
+    elif release is not None:
         asked = resolve(release, measures=DEFAULT_MEASURES.split())
     results: dict[int, ScoreResult] = {}
     if asked is not None and shown is not None:
@@ -59,6 +59,7 @@ def score_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "evalset": evalset,
         "tab": "scores",
         "form": form,
+        "wrong": errors_of(form),
         "release": shown,
         "stale": release is not None and shown is not None and shown != release,
         "latest_release": release,

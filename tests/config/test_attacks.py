@@ -228,7 +228,7 @@ def test_forms_take_nothing_of_another_eval_set(theirs, mine, mallory, other_eva
         assert response.status_code in (302, 422), name
         if response.status_code == 302:
             response = client.get(response["Location"])
-        said = response.content.decode().replace("sekrit is not one of the available choices", "")
+        said = response.content.decode().replace("There is no run sekrit here", "")
         assert "sekrit" not in said, name
     assert (Pool.objects.count(), Batch.objects.count()) == before
     assert not Comparison.objects.exists()

@@ -108,12 +108,32 @@ def test_wrong_rules_go_back_with_the_reason(worked, lead) -> None:
     for wrong, told in (
         ({"measures": "Recall@0"}, "whole number from 1 up"),
         ({"threshold": 9}, "not a grade from 1 to 3"),
-        ({"runs_chosen": ["Z"]}, "Runs: Select a valid choice"),
+        ({"runs_chosen": ["Z"]}, "Runs: There is no run Z here."),
         ({"policy": "lenient"}, "Select a valid choice"),
     ):
         response = lead.post(page("score-new"), {**RULES, "runs_chosen": ["A"], **wrong}, follow=True)
         assert told in text_of(response), wrong
     assert ScoreResult.objects.count() == 0
+
+
+def test_an_address_that_says_part_or_names_nothing_still_shows_the_page(worked, lead) -> None:
+    lead.post(
+        page("score-new"), {"release": 1, "measures": "Recall@5 nDCG@10 RR@10", "runs_chosen": ["A", "B"]}
+    )
+    whole = lead.get(page("score-list")).context["rows"]
+    for query, told in (
+        ("release=1", ""),
+        ("release=77", "Release: There is no release 77 here."),
+        ("release=1&runs_chosen=Z", "Runs: There is no run Z here."),
+    ):
+        response = lead.get(f"{page('score-list')}?{query}")
+        assert response.context["rows"] == whole
+        assert response.context["wrong"] == ([told] if told else [])
+        assert told in text_of(response)
+    seen = text_of(lead.get(page("comparison-list") + "?release=abc"))
+    assert "There is no release abc here." in seen
+    assert "This field is required" not in seen
+    assert "No comparison has been made yet" in seen
 
 
 def test_lists_are_sorted_as_the_address_says(worked, evalset, lead) -> None:
