@@ -5,9 +5,15 @@
 #   gate.sh RUN_FILE RUN_NAME BASELINE MEASURE MARGIN [RELEASE]     (BASELINE: a run, or a system for its latest run)
 #
 # Exit status: 0 no regression beyond the margin is shown; 1 one is; 2 the comparison may not be read; 3 bad input,
-# which includes a run with the very rankings of the baseline: most likely the changed retriever did not run.
-set -euo pipefail
+# which includes a run with the very rankings of the baseline: most likely the changed retriever did not run;
+# 70 a fault of the gate itself.
+set -Eeuo pipefail
+trap 'exit 70' ERR
 
+if [[ $# -lt 5 || -z ${FAIRPOOL:-} || -z ${FAIRPOOL_EVALSET:-} || -z ${FAIRPOOL_TOKEN:-} ]]; then
+  sed -n '3,5p' "$0" >&2
+  exit 3
+fi
 file=$1 name=$2 baseline=$3 measure=$4 margin=$5 release=${6:-null}
 api=$FAIRPOOL/api/v1/evalsets/$FAIRPOOL_EVALSET
 answer=$(mktemp)

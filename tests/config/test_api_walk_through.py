@@ -102,6 +102,18 @@ def _run_of(ranked: list[list[str]], change: Callable[[str, int], tuple[str, flo
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.parametrize(("arguments", "status"), [("", 3), ("run.trec pr base nDCG@5 much", 3)])
+def test_a_gate_that_was_called_wrongly_gives_no_answer(arguments, status, tmp_path) -> None:
+    done = subprocess.run(
+        ["bash", str(DOCS / "examples/gate.sh"), *arguments.split()],
+        env={"PATH": os.environ["PATH"]},
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == status
+
+
 def test_the_workflow_calls_the_gate_with_all_it_asks() -> None:
     workflow = yaml.safe_load((DOCS / "examples/gate.yml").read_text())
     step = workflow["jobs"]["gate"]["steps"][-1]
