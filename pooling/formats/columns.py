@@ -101,5 +101,9 @@ def is_header(fields: Sequence[str], kind: str) -> bool:
     return all(name in positions for name in NEEDED[kind])
 
 
+def columns_found(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"
+
+
 def names_of(columns: Columns, name: str) -> str:
     return " or ".join(columns[name])

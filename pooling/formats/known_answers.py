@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from .columns import columns_found
 from .opening import Limits, Source, Unreadable
 from .qrels import WHOLE, LabelRecord, QrelsFile, RawLabel, grade_of, ids_are_good, keep_once, read_qrels
 from .trec import fields_of_lines
@@ -44,7 +45,7 @@ def _read_plain(path: str | Path, allowed: Collection[int], limits: Limits | Non
                     faults.add(
                         "columns",
                         line=line,
-                        field=f"{len(fields)} columns",
+                        field=columns_found(len(fields)),
                         value=" ".join(fields),
                         expected="three columns: question, chunk, grade",
                     )

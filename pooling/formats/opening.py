@@ -6,6 +6,7 @@ small file cannot fill the memory or the disk.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import lzma
@@ -281,6 +282,19 @@ def refuse_foreign_content(head: bytes) -> None:
         )
     if head.startswith(b"PAR1"):
         raise Unreadable("unreadable", value="a Parquet file", expected="a text format")
+    if is_binary(head[:HEAD_BYTES]):
+        raise Unreadable("encoding", value="a file that is no text", expected="a text format, in UTF-8")
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file that begins so is an image or the like: it holds NUL and is not UTF-8."""
+    if b"\x00" not in head:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # the head may end inside a character
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def read_fully(stream: Readable, size: int) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import ijson
 
+from .columns import columns_found
 from .faults import Findings
 from .opening import Limits, Progress, Source, Unreadable
 from .records import Members, csv_records, id_from_json, json_events, json_objects, table_records
@@ -197,7 +198,7 @@ def trec_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
                 findings.faults.add(
                     "columns",
                     line=line,
-                    field=f"{len(fields)} columns",
+                    field=columns_found(len(fields)),
                     value=" ".join(fields),
                     expected=four_columns(len(fields)),
                 )

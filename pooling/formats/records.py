@@ -15,7 +15,7 @@ from ijson.common import IncompleteJSONError, JSONError
 
 from evalsets.strict_json import DEEPEST, deeper_than, holds_nul
 
-from .columns import COLUMNS, NEEDED, Columns, is_header, locate, names_of
+from .columns import COLUMNS, NEEDED, Columns, columns_found, is_header, locate, names_of
 from .faults import Findings
 from .opening import Limits, LineStream, Source
 from .text import id_is_good, lines, warn_if_decoded_twice
@@ -225,7 +225,7 @@ def table_records(
             findings.faults.add(
                 "columns",
                 line=line,
-                field=f"{len(row)} columns",
+                field=columns_found(len(row)),
                 value=",".join(row),
                 expected=f"{len(names)} columns as in the header; a comma inside a field needs quotes around the field",
             )
@@ -250,7 +250,7 @@ def tsv_records(source: Source, findings: Findings, kind: str, names: Sequence[s
             findings.faults.add(
                 "columns",
                 line=number,
-                field=f"{len(parts)} column" + ("s" if len(parts) > 1 else ""),
+                field=columns_found(len(parts)),
                 value=text,
                 expected=f"{', tab, '.join(names)}; a text with line feeds inside needs JSONL",
             )

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from .columns import columns_found
 from .entries import Entries, EntryBuilder, join
 from .faults import Findings
 from .opening import BOM, Source
@@ -201,7 +202,7 @@ def careful(block: bytes, first_line: int, offset: int, tags: Tags, findings: Fi
             findings.faults.add(
                 "columns",
                 line=line,
-                field=f"{len(fields)} columns",
+                field=columns_found(len(fields)),
                 value=" ".join(fields),
                 expected=six_columns(len(fields)),
             )
@@ -277,7 +278,7 @@ def read_msmarco(source: Source, findings: Findings) -> tuple[Entries, Tags]:
                 findings.faults.add(
                     "columns",
                     line=line,
-                    field=f"{len(fields)} columns",
+                    field=columns_found(len(fields)),
                     value=" ".join(fields),
                     expected="three columns: question, chunk, rank",
                 )

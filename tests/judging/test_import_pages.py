@@ -65,6 +65,16 @@ def test_faults_are_shown_with_line_and_what_would_be_right(evalset, lead) -> No
     assert fault["examples"][0]["line"] == 2
 
 
+def test_a_fault_is_told_in_words_with_the_way_on(evalset, lead) -> None:
+    html = send(lead, "run", RUN).content.decode()
+    assert "<h2>The eval set has no questions yet." in html
+    assert 'href="/e/handbook/import/?kind=questions">Import the questions first' in html
+    make_questions(evalset, "q1")
+    html = send(lead, "run", RUN + "alone\n").content.decode()
+    assert "<h2>A line has the wrong number of columns." in html
+    assert "<td>1 column</td>" in html
+
+
 def test_writing_a_file_with_faults_writes_nothing(evalset, lead) -> None:
     make_questions(evalset, "q1")
     report = send(lead, "run", "q1 Q0 c1 1 2.5 tag\nq1 Q0 c2 2 1.5\n")

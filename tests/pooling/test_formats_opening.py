@@ -199,3 +199,10 @@ def test_blocks_end_with_lines_and_make_the_whole(write):
     blocks = list(source.blocks())
     assert b"".join(blocks) == content
     assert all(block.endswith(b"\n") for block in blocks[:-1])
+
+
+def test_an_image_is_one_fault(write):
+    image = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x01\n\xff\nplain text\n"
+    for read in (read_run, read_questions):
+        faults = read(write(image)).findings.faults
+        assert (faults.kinds(), faults.count()) == (["encoding"], 1)
