@@ -100,6 +100,12 @@ def answer_errors_of(api: NinjaAPI) -> None:
 
     @api.exception_handler(HttpError)
     def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+        if isinstance(error.__cause__, ValueError | RecursionError):  # of the JSON parser: it says where
+            return problem(
+                400,
+                f"The body is not JSON: {error.__cause__}. Send one JSON document in UTF-8, as "
+                "/api/v1/openapi.json describes it.",
+            )
         return problem(error.status_code, str(error))
 
     @api.exception_handler(RequestDataTooBig)

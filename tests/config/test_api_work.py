@@ -117,8 +117,21 @@ def test_wrong_pools(asked, words, lead, runs) -> None:
     assert_problem(lead.call("post", "/pools/preview", asked), 422, words)
 
 
-def test_json_that_is_none(lead) -> None:
-    assert_problem(lead.call("post", "/pools", "{", content_type="application/json"), 400, "Cannot parse")
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"name": "both",\n "runs": [}', "Expecting value: line 2 column 11"),
+        (b'{"name": "\xff"}', "can't decode byte 0xff in position 10"),
+        ("[" * 100_000, "recursion"),
+    ],
+)
+def test_json_that_is_none_is_told_where(body, words, lead) -> None:
+    response = lead.call("post", "/pools", body, content_type="application/json")
+    assert_problem(response, 400, words)
+    assert_problem(response, 400, "Send one JSON document in UTF-8")
+
+
+def test_json_that_is_too_large(lead) -> None:
     large = b'{"name": "' + b"x" * 5_000_000 + b'"}'
     assert_problem(
         lead.call("post", "/pools", large, content_type="application/json"), 413, "too large for JSON"
