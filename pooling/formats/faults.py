@@ -50,6 +50,7 @@ MEANINGS: dict[str, str] = {
     "id-number": "An ID was written as a JSON number and is taken as the text of that number.",
     "ids-made": "The questions have no IDs; IDs were made from their text.",
     "topic": "A topic cannot be read.",
+    "chunks-for-questions": "The records look like chunks: they have a title beside their text.",
     # records against each other
     "same-id-other-content": "One ID stands for two different contents.",
     "repeated": "The same record stands in the file more than once and is counted once.",

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .columns import QUESTION_COLUMNS
+from .columns import CHUNK_COLUMNS, QUESTION_COLUMNS, QUESTION_NAMES
 from .faults import Findings
 from .opening import Limits, Progress, Source, Unreadable
 from .records import FieldReader, Raw, csv_records, id_from_json, jsonl_records, tsv_records
@@ -17,6 +17,11 @@ from .sniffing import Sniff, sniff
 from .topics import topic_records
 
 SPLITS = ("dev", "holdout")
+CHUNK_KEYS = {"title", "text"}
+# Keys under which no chunk has anything.
+QUESTION_KEYS = {"query", "question", *QUESTION_NAMES, *(QUESTION_COLUMNS.keys() - CHUNK_COLUMNS.keys())}
+# From this share of records that look like chunks on, a file is one of chunks.
+NEARLY_ALL = 0.9
 OWN_FIELDS = {"narrative", "slices", "split", "answerable", "group", "scope", "effective_date", "facts"}
 
 
@@ -72,11 +77,20 @@ def read_questions(
         source = Source(path, limits=limits, progress=progress)
         result.sniff = sniff(source, "questions", format)
         kept: dict[str, QuestionRecord] = {}
+        like_chunks = 0
         for raw in raw_questions(source, result.sniff, findings):
             result.read += 1
+            like_chunks += raw.keys >= CHUNK_KEYS and not raw.keys & QUESTION_KEYS
             record = question(raw, findings)
             if record is not None:
                 keep_once(record, kept, findings)
+        if result.read and like_chunks >= NEARLY_ALL * result.read:
+            findings.faults.add(
+                "chunks-for-questions",
+                count=like_chunks,
+                field="title and text",
+                expected="import the file as chunks; questions have one text, under text, query or question",
+            )
         result.records = list(kept.values())
         result.digest = source.digest
     except Unreadable as error:

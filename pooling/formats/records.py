@@ -33,10 +33,14 @@ csv.field_size_limit(Limits().line_bytes)
 
 
 class Raw(NamedTuple):
-    """One record: our names of the fields -> their values, as JSON types or, from columns, as text."""
+    """One record: our names of the fields -> their values, as JSON types or, from columns, as text.
+
+    `keys` are the file's own names of them where it is JSONL, read or not.
+    """
 
     line: int
     fields: dict[str, Any]
+    keys: frozenset[str] = frozenset()
 
 
 class Members(dict[str, Any]):
@@ -159,7 +163,7 @@ def jsonl_records(source: Source, findings: Findings, columns: Columns) -> Itera
         for key in value:
             if key not in read:
                 findings.warnings.add("keys-ignored", line=number, field=key, expected=", ".join(columns))
-        yield Raw(number, fields)
+        yield Raw(number, fields, frozenset(value))
 
 
 def csv_rows(source: Source, findings: Findings) -> Iterator[tuple[int, list[str]]]:

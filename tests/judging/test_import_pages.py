@@ -69,6 +69,8 @@ def test_a_fault_is_told_in_words_with_the_way_on(evalset, lead) -> None:
     html = send(lead, "run", RUN).content.decode()
     assert "<h2>The eval set has no questions yet." in html
     assert 'href="/e/handbook/import/?kind=questions">Import the questions first' in html
+    html = send(lead, "questions", '{"_id": "c1", "title": "T", "text": "Text."}\n').content.decode()
+    assert 'href="/e/handbook/import/?kind=chunks">Import the file as chunks' in html
     make_questions(evalset, "q1")
     html = send(lead, "run", RUN + "alone\n").content.decode()
     assert "<h2>A line has the wrong number of columns." in html

@@ -252,9 +252,31 @@ def test_unknown_keys_are_told(tmp_path):
 
 
 def test_a_key_beside_the_one_that_was_read_is_told(tmp_path):
-    """As in a corpus that was taken for questions: its titles would be lost without a word."""
-    read = questions_of(tmp_path, '{"_id": "c1", "title": "Grinder", "text": "Clean it."}')
+    read = questions_of(tmp_path, '{"_id": "q1", "title": "Grinder", "query": "How is it cleaned?"}')
     assert read.findings.warnings.examples("keys-ignored")[0].field == "title"
+    assert not read.findings.faults
+
+
+CHUNK = '{"_id": "c%d", "title": "Grinder", "text": "Clean it.", "metadata": {}}\n'
+
+
+def test_a_corpus_is_no_file_of_questions(tmp_path):
+    corpus = "".join(CHUNK % number for number in range(10))
+    read = questions_of(tmp_path, corpus)
+    assert read.findings.faults.kinds() == ["chunks-for-questions"]
+    assert "import the file as chunks" in read.findings.faults.examples("chunks-for-questions")[0].expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"_id": "c1", "title": "Grinder", "text": "How?", "narrative": "Home users."}',
+        '{"_id": "q1", "title": "How is it cleaned?"}',
+        CHUNK % 1 + '{"_id": "q2", "text": "How?"}',
+    ],
+)
+def test_a_title_makes_no_chunks_of_questions(tmp_path, content):
+    assert not questions_of(tmp_path, content).findings.faults
 
 
 def test_format_can_be_named(tmp_path):
