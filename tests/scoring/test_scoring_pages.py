@@ -136,6 +136,11 @@ def test_an_address_that_says_part_or_names_nothing_still_shows_the_page(worked,
     assert "No comparison has been made yet" in seen
 
 
+def test_not_scored_yet_stands_below_all_columns(worked, lead) -> None:
+    html = lead.get(page("score-list") + "?release=1&measures=Recall@3+nDCG@3").content.decode()
+    assert '<td class="text-body-secondary" colspan="6">not scored yet</td>' in html
+
+
 def test_lists_are_sorted_as_the_address_says(worked, evalset, lead) -> None:
     release_labels(evalset, {"refund": {"new": 1}})
     lead.post(page("comparison-new"), {**RULES, "a": "A", "b": "B"}, follow=True)
