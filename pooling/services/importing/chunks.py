@@ -31,6 +31,7 @@ from pooling.services.importing.staging import (
     fetch,
     lock_evalset,
     make_table,
+    merge_indexes_seldom,
     refresh_statistics,
 )
 
@@ -128,6 +129,7 @@ def import_chunks(
     if check or not anything:
         return finish(report)
     progress(0, None, "writing")
+    merge_indexes_seldom()
     write(evalset)
     report.written = True
     imported = record_file(report, evalset=evalset, by=by)
