@@ -81,25 +81,34 @@ def _decisions(evalset: EvalSet, questions: Iterable[int]) -> dict[tuple[int, in
 def answers_of_file(*, evalset: EvalSet, gold: Gold, questions: Collection[int]) -> list[KnownAnswer]:
     """The answers of the file for these questions, as far as the chunk's text is there.
 
-    Raises BadInput with the report for a file with faults, and where it contradicts a decision that stands.
+    It may have answers for other questions of the eval set. Raises BadInput with the report for a file with faults,
+    among them questions and chunks that the eval set does not have, and where it contradicts a decision that stands.
     """
     assert gold.file is not None
     report = begin_report(
         kind="known answers", source=gold.file, file_name=gold.file_name or None, check=False, options={}
     )
     read = read_known_answers(gold.file, allowed=evalset.grades, limits=configured_limits())
-    report.findings = read.findings
-    if report.has_faults():
-        finish(report)
-    known = Question.objects.filter(pk__in=questions)
-    question_ids = dict(known.values_list("external_id", "pk"))
-    records = [record for record in read.records if record.question in question_ids]
-    chunks = {
+    report.read, report.findings = read.read, read.findings
+    all_questions = dict(Question.objects.filter(evalset=evalset).values_list("external_id", "pk"))
+    all_chunks = {
         chunk.external_id: chunk
         for chunk in Chunk.objects.filter(
-            evalset=evalset, has_text=True, external_id__in={record.chunk for record in records}
+            evalset=evalset, external_id__in={record.chunk for record in read.records}
         )
     }
+    for record in read.records:
+        if record.question not in all_questions:
+            report.findings.faults.add(
+                "unknown-question", line=record.line, field="question", value=record.question
+            )
+        if record.chunk not in all_chunks:
+            report.findings.faults.add("unknown-chunk", line=record.line, field="chunk", value=record.chunk)
+    if report.has_faults():
+        finish(report)
+    question_ids = {name: pk for name, pk in all_questions.items() if pk in questions}
+    chunks = {name: chunk for name, chunk in all_chunks.items() if chunk.has_text}
+    records = [record for record in read.records if record.question in question_ids]
     answers = {
         (question_ids[record.question], chunks[record.chunk].pk): record
         for record in records

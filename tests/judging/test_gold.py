@@ -132,9 +132,10 @@ def test_a_share_outside_is_refused(evalset, decided, carol, alice, share):
 
 
 @pytest.mark.parametrize(
-    "text", ["# known\nq1 g1 2\nq1 c0 0\nq9 g1 1\nq1 nowhere 1\n", "q1 0 g1 2\nq1 0 c0 0\nq9 0 g1 1\n"]
+    "text", ["# known\nq1 g1 2\nq1 c0 0\nq2 g2 1\nq1 bare 1\n", "q1 0 g1 2\nq1 0 c0 0\nq2 0 g2 1\n"]
 )
 def test_a_file_of_known_answers_becomes_decisions(evalset, decided, carol, alice, bob, known, text):
+    make_chunks(evalset, "bare", text=False)  # and q2 is no question of this batch
     gold = Gold(share=0.9, file=known(text), file_name="answers.txt")
     batch = batch_of(evalset, {"q1": Q1}, by=carol, assessors=[alice, bob], gold=gold)
 
@@ -153,7 +154,9 @@ def test_a_file_of_known_answers_becomes_decisions(evalset, decided, carol, alic
         ("q1 g1\n", "columns"),
         ("q1 g1 2\nq1 g 1 2\n", "three columns"),
         ("q1 g1 2\nq1 g1 1\n", "line"),
-        ("q9 g1 1\n", "no answer for a question of this batch"),
+        ("q2 g2 1\n", "no answer for a question of this batch"),
+        ("q1 g1 2\nq9 g1 1\n", "line 2: question 'q9'"),
+        ("q1 g1 2\nq1 nowhere 1\n", "line 2: chunk 'nowhere'"),
         ("", "at least one"),
     ],
 )
@@ -394,6 +397,6 @@ def test_the_command_mixes_gold_in(pool, evalset, alice, known):
     said = command(*arguments, "--name", "B", "--gold", str(known("q1 g1 2\n")))
     assert said["gold_pairs"] == 1
     cancel_batch(batch=Batch.objects.get(name="B"), by=None)
-    with pytest.raises(CommandError, match="of this batch") as error:
+    with pytest.raises(CommandError, match="line 1: question 'q7'") as error:
         command(*arguments, "--name", "C", "--gold", str(known("q7 g1 2\n")))
     assert error.value.returncode == 3
