@@ -39,7 +39,7 @@ def _element(kind: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class TaggedArrays:
-    """Rows of a tag, a key and an array, by tag, then key; `values` are the arrays end to end, `lengths` theirs."""
+    """Rows of a tag, a key and an array; `values` are the arrays end to end, `lengths` theirs."""
 
     tag: npt.NDArray[np.int64]
     key: npt.NDArray[np.int64]
@@ -52,9 +52,16 @@ class TaggedArrays:
 
 
 def read_tagged_arrays(
-    query: str, parameters: Sequence[Any] | Mapping[str, Any], *, element: str = "int4"
+    query: str,
+    parameters: Sequence[Any] | Mapping[str, Any],
+    *,
+    element: str = "int4",
+    by_key: bool = False,
 ) -> TaggedArrays:
-    """The rows `(tag int4, key int8, values element[])` of a SELECT; rows whose array is empty or null are left out."""
+    """The rows `(tag int4, key int8, values element[])` of a SELECT; rows whose array is empty or null are left out.
+
+    They come by tag, then key; with `by_key` by key, then tag.
+    """
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,
@@ -67,7 +74,7 @@ def read_tagged_arrays(
     rows = [row for row in rows if len(row) > longest_without_values]
     dtype = _element(element)
     heads = np.frombuffer(b"".join([row[: _HEAD.itemsize] for row in rows]), dtype=_HEAD)
-    order = np.lexsort((heads["key"], heads["tag"]))
+    order = np.lexsort((heads["tag"], heads["key"]) if by_key else (heads["key"], heads["tag"]))
     rows = [rows[i] for i in order.tolist()]
     heads = heads[order]
     lengths = (np.fromiter(map(len, rows), np.int64, len(rows)) - _BEFORE_VALUES) // dtype.itemsize

@@ -45,9 +45,12 @@ _ROWS = """
 def read_returns(
     runs: Sequence[RunToDepth], question_ids: QuestionIds, *, with_scores: bool = False
 ) -> Returns:
-    """What the runs returned for these questions (sorted), which are numbered by their place in `question_ids`."""
+    """What the runs returned for these questions (sorted), which are numbered by their place in `question_ids`.
+
+    By question, then run.
+    """
     parameters = [[run.pk for run, _ in runs], [k for _, k in runs], question_ids.tolist()]
-    rows = read_tagged_arrays(_ROWS.format(column="chunk_ids"), parameters)
+    rows = read_tagged_arrays(_ROWS.format(column="chunk_ids"), parameters, by_key=True)
     count = len(rows.values)
     if count > MAX_RETURNS:
         raise BadInput(
@@ -57,7 +60,9 @@ def read_returns(
     ends = np.cumsum(rows.lengths)
     score = None
     if with_scores:
-        score = read_tagged_arrays(_ROWS.format(column="scores"), parameters, element="float8").values
+        score = read_tagged_arrays(
+            _ROWS.format(column="scores"), parameters, element="float8", by_key=True
+        ).values
     return Returns(
         question=rows.spread(np.searchsorted(question_ids, rows.key).astype(np.int32)),
         chunk=rows.values,

@@ -37,7 +37,10 @@ RRF_CONSTANT = 60
 
 @dataclass(frozen=True)
 class Returns:
-    """What several runs returned for a slice of questions: one entry a chunk, all of the first run's first."""
+    """What several runs returned for a slice of questions: one entry a chunk, for each question by rising run.
+
+    They are united in less time where all of one question come together, by rising question.
+    """
 
     question: npt.NDArray[np.integer]
     chunk: npt.NDArray[np.integer]
@@ -129,7 +132,14 @@ def union(returns: Returns) -> Pairs:
         raise ValueError(f"more than {MAX_QUESTIONS:,} questions in one slice")
     packed = pair_keys(returns.question, returns.chunk) << np.uint64(_PLACE_BITS)
     packed |= np.arange(count, dtype=np.uint64)
-    packed.sort()
+    steps = np.diff(returns.question)
+    if (steps >= 0).all():
+        for of_question in np.split(
+            packed, np.flatnonzero(steps) + 1
+        ):  # many short sorts, half the time of a long one
+            of_question.sort()
+    else:
+        packed.sort()
     place = (packed & np.uint64(MAX_RETURNS - 1)).astype(np.intp)
     packed >>= np.uint64(_PLACE_BITS)
     is_first = np.ones(count, dtype=bool)
