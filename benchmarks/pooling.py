@@ -5,7 +5,8 @@
 
 - The preview counts the union, what is judged, queued and left, all per question and per run, and the overlap of all
   runs. Its reference is polars doing only the union and the anti-join with the judged pairs, from Parquet files that
-  hold the same entries: once all that is stored, where ours begins too, and once cut at k already. The bar, a ratio of 5, is on the former.
+  hold the same entries: once all that is stored, where ours begins too, and once cut at k already. The bar, a ratio
+  of 5, is on the former.
 - The build's reference is that, and a COPY of the resulting pairs with their provenance, one row each, into a bare
   table. The bar is a ratio of 3.
 - `--trectools` names a virtual environment with trectools in it (python -m venv VENV; VENV/bin/pip install trectools).
