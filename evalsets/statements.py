@@ -1,4 +1,4 @@
-"""Statements in SQL that the desk sends at every grade: a connection plans them once, and a row may be several models.
+"""Statements in SQL that the desk sends all the time: a connection plans them once, and a row may be several models.
 
 A query set is put together anew whenever it is asked, and what it sends is planned anew: at the desk both cost more
 than finding the rows. Elsewhere a query set reads better.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from django.db import connection
 
 from evalsets.errors import BadInput
-from evalsets.models import Chunk, EvalSet, Question
+from evalsets.models import EvalSet
 from judging.models import Assessor, Batch, BatchPair, Judgment
 from pooling.formats import LabelRecord, read_known_answers
 from pooling.services.importing.report import begin_report, configured_limits, finish
@@ -90,34 +90,28 @@ def answers_of_file(*, evalset: EvalSet, gold: Gold, questions: Collection[int])
     )
     read = read_known_answers(gold.file, allowed=evalset.grades, limits=configured_limits())
     report.read, report.findings = read.read, read.findings
-    all_questions = dict(Question.objects.filter(evalset=evalset).values_list("external_id", "pk"))
-    all_chunks = {
-        chunk.external_id: chunk
-        for chunk in Chunk.objects.filter(
-            evalset=evalset, external_id__in={record.chunk for record in read.records}
-        )
-    }
-    for record in read.records:
-        if record.question not in all_questions:
-            report.findings.faults.add(
-                "unknown-question", line=record.line, field="question", value=record.question
-            )
-        if record.chunk not in all_chunks:
-            report.findings.faults.add("unknown-chunk", line=record.line, field="chunk", value=record.chunk)
+    records = read.records
+    asked = evalset.questions.filter(external_id__in={record.question for record in records})
+    question_ids = dict(asked.values_list("external_id", "pk"))
+    named = evalset.chunks.filter(external_id__in={record.chunk for record in records})
+    chunks = {chunk.external_id: chunk for chunk in named}
+    faults = report.findings.faults
+    for record in records:
+        if record.question not in question_ids:
+            faults.add("unknown-question", line=record.line, field="question", value=record.question)
+        if record.chunk not in chunks:
+            faults.add("unknown-chunk", line=record.line, field="chunk", value=record.chunk)
     if report.has_faults():
         finish(report)
-    question_ids = {name: pk for name, pk in all_questions.items() if pk in questions}
-    chunks = {name: chunk for name, chunk in all_chunks.items() if chunk.has_text}
-    records = [record for record in read.records if record.question in question_ids]
     answers = {
         (question_ids[record.question], chunks[record.chunk].pk): record
         for record in records
-        if record.chunk in chunks
+        if question_ids[record.question] in questions and chunks[record.chunk].has_text
     }
     _refuse_contradictions(evalset, answers, report.file_name)
     return [
-        KnownAnswer(question_ids[r.question], chunks[r.chunk].pk, chunks[r.chunk].revision, r.grade)
-        for r in answers.values()
+        KnownAnswer(question, chunk, chunks[record.chunk].revision, record.grade)
+        for (question, chunk), record in answers.items()
     ]
 
 

@@ -26,17 +26,23 @@ JUDGMENTS_AT_ONCE = 2000
 
 
 def csv_lines(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
-    """A CSV table as text, a line at a time: LF ends, None is an empty cell, formulas defused."""
+    """A CSV table as text, a line at a time: LF ends, None is an empty cell, flags are yes or no, formulas defused."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow([defused(cell) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([_cell(value) for value in row])
         yield out.getvalue()
         out.seek(0)
         out.truncate()
     if out.getvalue():
         yield out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return defused(value) if isinstance(value, str) else value
 
 
 LABEL_COLUMNS = (
@@ -91,11 +97,7 @@ def label_rows(release: Release) -> Iterator[tuple[Any, ...]]:
 
 def label_csv(release: Release) -> Iterator[bytes]:
     """The labels, one row a pair: the final word on each, whoever judged it."""
-    rows = (
-        (*row[:3], "yes" if row[3] else "no", *row[4:8], "yes" if row[8] else "no")
-        for row in label_rows(release)
-    )
-    return in_blocks(csv_lines(LABEL_COLUMNS, rows))
+    return in_blocks(csv_lines(LABEL_COLUMNS, label_rows(release)))
 
 
 JUDGMENT_COLUMNS = (
@@ -129,12 +131,7 @@ def judgment_csv(release: Release) -> Iterator[bytes]:
 
     What an outside judge said is there only where the release lets it in: `assessor_kind` model, with its repetition.
     """
-    replaced = JUDGMENT_COLUMNS.index("replaced")
-    rows = (
-        (*row[:replaced], "yes" if row[replaced] else "no", *row[replaced + 1 :])
-        for row in _judgment_rows(release)
-    )
-    return in_blocks(csv_lines(JUDGMENT_COLUMNS, rows))
+    return in_blocks(csv_lines(JUDGMENT_COLUMNS, _judgment_rows(release)))
 
 
 def _judgment_rows(release: Release) -> Iterator[tuple[Any, ...]]:

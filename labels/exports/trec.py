@@ -50,11 +50,16 @@ def qrels(release: Release) -> Iterator[bytes]:
 
     `model` stands for the 0 where the label is an outside judge's.
     """
+    _refuse_what_qrels_lose(release)
+    return in_blocks(_qrels_of_questions(release))
+
+
+def _refuse_what_qrels_lose(release: Release) -> None:
+    """Raises BadInput for IDs that qrels would break; those of questions without labels stand in none."""
     refuse_spaces(release.spaced_ids)
     refuse_lost_lines(
         [row.external_id for row in question_rows(release, "external_id", "grades") if row.grades]
     )
-    return in_blocks(_qrels_of_questions(release))
 
 
 def _qrels_of_questions(release: Release) -> Iterator[str]:
@@ -77,10 +82,7 @@ def propagated_qrels(release: Release) -> Iterator[bytes]:
     own. For tools that know nothing of classes. An outside judge's label is marked for the whole class, and gives way
     to any that people gave to a member.
     """
-    refuse_spaces(release.spaced_ids)
-    refuse_lost_lines(
-        [row.external_id for row in question_rows(release, "external_id", "grades") if row.grades]
-    )
+    _refuse_what_qrels_lose(release)
     return in_blocks(_propagated(release))
 
 

@@ -101,7 +101,7 @@ def run_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespons
         "q": text,
         "as_of": as_of(covered),
         "coverage": coverage,
-        "rates": list(zip(DEPTHS, _rates(coverage), strict=False)),
+        "rates": list(zip(DEPTHS, _rates(coverage), strict=True)) if coverage else [],
         "missing": evalset.questions.exclude(Exists(ranked))[:MISSING_SHOWN]
         if coverage and coverage.missing
         else [],

@@ -12,7 +12,7 @@ from evalsets.models import Chunk, User
 from evalsets.progress import Progress, silent
 from labels.models import Release
 from pooling.models import Run
-from scoring.classes import BoolArray, match
+from scoring.classes import BoolArray, Rankings, match
 from scoring.models import Analysis, Unit
 from scoring.reading import read_known, read_run
 from scoring.reusability import LeftOut, System, leave_out, returned_within
@@ -58,14 +58,17 @@ def analyse_reusability(
     plan = plan_for(known, known.truth(), runs, asked)
     steps = len(runs) + len(pooled) + 1
     systems: dict[str, System] = {}
+    rankings: dict[int, Rankings] = {}
     for done, run in enumerate(runs):
         progress(done, steps, f"Reading {run.name}")
         loaded = read_run(run, known)
         systems[run.system.name] = System(loaded.rankings, loaded.inadmissible, loaded.truncated)
+        rankings[run.pk] = loaded.rankings
     contributed: dict[str, BoolArray] = {}
     for done, run in enumerate(pooled, start=len(runs)):
         progress(done, steps, f"Looking for what {run.name} contributed")
-        flags = returned_within(known.labels, read_run(run, known).rankings, depths[run.pk])
+        ranked = rankings[run.pk] if run.pk in rankings else read_run(run, known).rankings
+        flags = returned_within(known.labels, ranked, depths[run.pk])
         contributed[run.system.name] = flags | contributed.get(run.system.name, False)
     progress(steps - 1, steps, "Leaving systems out")
     deepest = _deepest_by_system(pooled, depths)
