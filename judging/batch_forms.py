@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from evalsets.models import EvalSet, Member, User
 from judging.models import Assessor, Batch, BatchQuestion
+from judging.services.batches import at_most_one_each
 from judging.services.gold import Gold
 from pooling.models import Pool
 
@@ -127,9 +128,7 @@ class BatchForm(forms.Form):
             cleaned["overlap"] = 1
         people = len(cleaned.get("assessors", []))
         if 0 < people < cleaned.get("overlap", 1):
-            self.add_error(
-                "overlap", f"Nobody judges a pair twice: ask for at most {people}, or name more assessors."
-            )
+            self.add_error("overlap", at_most_one_each(people))
         if cleaned.get("gold"):
             percent = cleaned.get("gold_percent")
             if "gold_percent" in cleaned and (percent is None or not 0 < percent <= MOST_GOLD):

@@ -301,6 +301,11 @@ def _record(batch: Batch, by: User | None, verb: str, summary: str, **details: o
     )
 
 
+def at_most_one_each(people: int) -> str:
+    """What to say where more judgments of a pair are asked for than so many people can give."""
+    return f"Nobody judges a pair twice: ask for at most {people}, or name more assessors."
+
+
 def _check_settings(
     evalset: EvalSet,
     pool: Pool,
@@ -326,8 +331,7 @@ def _check_settings(
         raise BadInput(f"The overlap's share is {overlap_share}; it is a number from 0 to 1.")
     if not 1 <= overlap <= len(set(assessors)):
         raise BadInput(
-            f"{overlap} independent judgments of a pair were asked for. Nobody judges a pair twice: ask for at "
-            f"most {len(set(assessors))}, or name more assessors."
+            f"{overlap} independent judgments of a pair were asked for. {at_most_one_each(len(set(assessors)))}"
         )
     if lease_minutes < 1:
         raise BadInput(f"The lease is {lease_minutes} minutes; it lasts at least one.")
