@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from judging.models import Judgment
 from labels.settling import labels_of_question
@@ -52,7 +53,7 @@ def test_pairs_are_decided_by_keys_alone(judged, evalset, carol, new_page, axe):
     axe(page)
     page.keyboard.press("t")
     page.get_by_text("Taken back.", exact=True).wait_for()
-    assert page.get_by_text("by Alice").count() == 0
+    expect(page.get_by_text("by Alice")).to_have_count(0)
 
     decisions = Judgment.objects.filter(source="adjudication").order_by("pk")
     assert [(row.chunk.external_id, row.kind, row.grade) for row in decisions] == [
@@ -76,11 +77,11 @@ def test_buttons_do_without_javascript(judged, evalset, carol, new_page):
     page.goto("/e/handbook/contested/next/")
     page.get_by_label("Why").fill("The rule holds.")
     page.get_by_role("button", name="Substantial").click()
-    assert page.get_by_text("Decided: q1, c00.").is_visible()
+    expect(page.get_by_text("Decided: q1, c00.")).to_be_visible()
     page.get_by_role("link", name="Back to the last").click()
-    assert page.get_by_text("“The rule holds.”").is_visible()
+    expect(page.get_by_text("“The rule holds.”")).to_be_visible()
     page.get_by_role("button", name="Take it back").click()
-    assert page.get_by_text("Taken back.", exact=True).is_visible()
+    expect(page.get_by_text("Taken back.", exact=True)).to_be_visible()
     assert labels_of_question(judged)[Judgment.objects.latest("pk").chunk_id].contested
 
 
@@ -103,6 +104,6 @@ def test_a_cell_of_the_confusion_leads_to_its_pairs(judged, carol, new_page):
     page.get_by_role("link", name="1 of grades 0 and 2").click()
     page.get_by_role("heading", name="Pairs graded 0 by one and 2 by another").wait_for()
     # Alice gave 0 and Bob 2 for c00, the other way round for c02: the list does not say who gave which.
-    assert page.get_by_role("rowheader").count() == 2
+    expect(page.get_by_role("rowheader")).to_have_count(2)
     page.get_by_role("link", name="Read q1, c02").click()
     page.get_by_text("Why it waits").wait_for()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from judging.models import ChunkClass, Judgment, PairVerdict
 from labels.models import DuplicateCandidate, TextMapping
@@ -90,10 +91,10 @@ def test_buttons_do_without_javascript(copies, carol, new_page):
     page = new_page(carol, javascript=False)
     page.goto(DuplicateCandidate.objects.first().get_absolute_url())
     page.get_by_role("button", name="Same content").click()
-    assert page.get_by_text("a and b: the same content.").is_visible()
+    expect(page.get_by_text("a and b: the same content.")).to_be_visible()
     page.goto(TextMapping.objects.get().get_absolute_url())
     page.get_by_role("button", name="Carry them over").click()
-    assert page.get_by_text("Carried 1 labels.").is_visible()
+    expect(page.get_by_text("Carried 1 labels.")).to_be_visible()
     assert Judgment.objects.get(source="carried").grade == 1
 
 

@@ -13,7 +13,7 @@ from evalsets.models import Question
 from judging.models import Batch, Judgment
 from judging.services.batches import pause_batch
 from judging.services.claims import claim_next
-from tests.browser.conftest import SCHEMES
+from tests.browser.conftest import PATIENCE, SCHEMES
 from tests.conftest import PASSWORD, add_revision, make_chunks
 from tests.judging.batches import batch_of, grade, let_leases_end
 
@@ -57,7 +57,7 @@ def start(page: Page, batch: Batch) -> None:
 
 def until(page: Page, condition: str) -> None:
     """Wait for a condition on the script's own state. (Playwright's own waiting needs eval, which CSP forbids.)"""
-    for _ in range(200):
+    for _ in range(PATIENCE // 50):
         if page.evaluate(condition):
             return
         page.wait_for_timeout(50)
@@ -275,13 +275,12 @@ def test_grades_chosen_offline_are_kept_shown_and_sent_when_the_line_is_back(new
 def test_leaving_with_unsent_grades_warns(new_page, batch, alice):
     page = new_page(alice, errors_expected=True)
     start(page, batch)
-    warnings = []
-    page.on("dialog", lambda dialog: (warnings.append(dialog.type), dialog.dismiss()))
+    page.on("dialog", lambda dialog: dialog.dismiss())
     page.context.set_offline(True)
     press(page, "1")
-    page.evaluate("window.location.assign('/')")
-    page.wait_for_timeout(500)
-    assert warnings == ["beforeunload"]
+    with page.expect_event("dialog") as warning:
+        page.evaluate("window.location.assign('/')")
+    assert warning.value.type == "beforeunload"
 
 
 def test_unsent_grades_outlive_a_reload(new_page, batch, alice):

@@ -122,11 +122,13 @@ def test_evidence_without_javascript(new_page, batch, alice):
     page.get_by_role("button", name="Start judging").click()
     page.get_by_label("Evidence", exact=True).fill("answer\nc1: the")
     page.get_by_role("button", name="2 Substantial").click()
+    expect(page.get_by_text("Saved: 2 Substantial.")).to_be_visible()
     assert [span["text"] for span in Judgment.objects.get().spans] == ["answer", "c1:\nthe"]
 
     page.get_by_role("link", name="Back").click()
     page.get_by_label("Unmark").first.check()
     page.get_by_role("button", name="2 Substantial").click()
+    expect(page.get_by_text("Words of c2:")).to_be_visible()
     assert [span["text"] for span in Judgment.objects.latest("pk").spans] == ["c1:\nthe"]
 
 
