@@ -14,11 +14,11 @@ def parse_document(content: str | bytes) -> Any:
     """The value of a whole JSON document (bytes are UTF-8). ValueError, worded for people, where there is none.
 
     What Python's parser takes and Postgres does not is refused as well: NaN and Infinity, NUL, half of a surrogate
-    pair; so are whole numbers beyond 64 bits, which others would round.
+    pair; so are whole numbers beyond 64 bits, which others would round, and a key that an object has twice.
     """
     text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError(f"it is nested more than {DEEPEST} deep") from None
     if deeper_than(value, DEEPEST):
@@ -29,6 +29,15 @@ def parse_document(content: str | bytes) -> Any:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _object(said: list[tuple[str, Any]]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, value in said:
+        if key in kept:
+            raise ValueError(f"an object has the key {key!r} twice")
+        kept[key] = value
+    return kept
 
 
 def _refuse_unstorable(value: Any) -> None:
@@ -58,8 +67,10 @@ def deeper_than(value: Any, depth: int) -> bool:
         return False
     if depth == 0:
         return True
-    inner = value.values() if isinstance(value, dict) else value
-    return any(deeper_than(each, depth - 1) for each in inner if isinstance(each, dict | list))
+    for each in value.values() if isinstance(value, dict) else value:  # a loop takes half as long as any()
+        if isinstance(each, dict | list) and deeper_than(each, depth - 1):
+            return True
+    return False
 
 
 def holds_nul(value: Any) -> bool:

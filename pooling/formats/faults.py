@@ -38,6 +38,7 @@ MEANINGS: dict[str, str] = {
     "quotes": "The quotes of a CSV record do not match.",
     "json": "The line is not valid JSON.",
     "json-depth": "The JSON is nested too deeply.",
+    "key-twice": "A JSON object has the same key more than once.",
     "missing-field": "A record lacks a field that is needed.",
     "field-type": "A field is not of the type that is needed.",
     "keys-ignored": "These keys were not read: they are not known, or another key stands for the same.",

@@ -12,8 +12,9 @@ import ijson
 
 from .columns import columns_found
 from .faults import Findings
+from .json_values import Members, add_key_fault, json_events, json_objects, repeated_keys
 from .opening import Limits, Progress, Source, Unreadable
-from .records import Members, csv_records, id_from_json, json_events, json_objects, table_records
+from .records import csv_records, id_from_json, table_records
 from .sniffing import Sniff, sniff
 from .spreadsheets import as_it_was
 from .text import id_is_good, lines
@@ -284,7 +285,14 @@ def json_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
 
 
 def record_labels(line: int, record: dict[str, Any], findings: Findings) -> Iterator[RawLabel]:
-    """The pairs of one question's record: its `grades`; or the one pair of a record with `chunk` and `grade`."""
+    """The pairs of one question's record: its `grades`; or the one pair of a record with `chunk` and `grade`.
+
+    A chunk twice in `grades` is two labels, which are compared as any; another key twice is a fault.
+    """
+    if isinstance(record, Members) and len(record.said) > len(record):
+        for key in repeated_keys(record.said):
+            add_key_fault(key, line, findings)
+        return
     name = next((record[key] for key in QUESTION_KEYS if record.get(key) is not None), None)
     if name is None:
         findings.faults.add(

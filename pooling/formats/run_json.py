@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from .columns import CHUNK_NAMES, QUESTION_NAMES
 from .entries import EntryBuilder
 from .faults import Findings
+from .json_values import json_events, json_objects
 from .opening import Source
-from .records import csv_records, id_from_json, json_events, json_objects
+from .records import csv_records, id_from_json
 from .text import id_is_good
 from .trec import Tags, number
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from .faults import Findings
+from .json_values import json_objects
 from .opening import Limits, Progress, Source, Unreadable
 from .qrels import RawLabel, grade_of
-from .records import id_from_json, json_objects
+from .records import id_from_json
 from .sniffing import Sniff, sniff
 
 REMAINDER_KEYS = ("question_id", "question", "chunk_id", "text", "revision", "grade", "cannot_judge", "note")

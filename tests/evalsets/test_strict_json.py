@@ -35,6 +35,7 @@ def test_what_the_database_can_keep_is_taken_as_it_is(content):
         ("[" * 51 + "]" * 51, "nested more than 50 deep"),
         ("[" * 100_000 + "]" * 100_000, "nested more than 50 deep"),
         (b'"\xff"', "utf-8"),
+        ('{"a": {"b": 1, "\\u0062": 1}}', "the key 'b' twice"),
     ],
 )
 def test_what_it_cannot_is_refused_in_words(content, why):

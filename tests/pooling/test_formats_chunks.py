@@ -88,6 +88,12 @@ def test_a_chunk_of_200_000_characters(tmp_path, text):
 
 FAULTS = {
     "line without a tab": ("c1\ta\nc2\tb\nno tab here\nc3\tc\n", "columns", 3, "1 column"),
+    "text twice": (
+        '{"_id": "c1", "text": "x:"}\n{"_id": "c2", "text": "x", "text": "y"}',
+        "key-twice",
+        2,
+        "text",
+    ),
     "span backwards": ('{"id": "c1", "text": "x", "start": 9, "end": 3}', "span", 1, "end"),
     "period backwards": (
         '{"id": "c1", "text": "x", "effective_from": "2024-02-01", "effective_to": "2024-01-01"}',

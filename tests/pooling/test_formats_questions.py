@@ -162,6 +162,24 @@ FAULTS = {
     ),
     "not an object": ('{"id": "q1", "text": "a"}\n[1]', "json", 2, ""),
     "not JSON": ('{"id": "q1", "text": "a"}\n\n{"id"', "json", 3, "column 6"),
+    "a key twice": (
+        '{"id": "q1", "text": "a"}\n{"id": "q2", "text": "b", "te\\u0078t" : "c"}',
+        "key-twice",
+        2,
+        "text",
+    ),
+    "a key twice far inside": (
+        '{"id": "q1", "text": "a", "metadata": {"x": [{"a": 1, "a": 1}]}}',
+        "key-twice",
+        1,
+        "a",
+    ),
+    "a key twice in a cell of JSON": (
+        'id,text,metadata\nq1,a,"{""x"": 1,\n""x"": 2}"\n',
+        "key-twice",
+        2,
+        "x",
+    ),
     "NUL": ('{"id": "q1", "text": "\\u0000"}', "nul", 1, ""),
     "deep": ('{"id": "q1", "text": "a", "metadata": ' + '{"a":' * 60 + "1" + "}" * 61, "json-depth", 1, ""),
     "very deep": ("[" * 3000 + "]" * 3000, "json-depth", 1, ""),
@@ -244,6 +262,12 @@ def test_a_first_id_may_begin_with_a_bracket(tmp_path):
 def test_a_first_question_that_is_a_word_of_headers_is_a_question(tmp_path):
     read = questions_of(tmp_path, "q1\tquery\nq2\ttitle\n")
     assert pairs(read) == [("q1", "query"), ("q2", "title")]
+
+
+def test_what_looks_like_keys_in_a_text_is_text(tmp_path):
+    read = questions_of(tmp_path, '{"id": "q1", "text": ":a \\"id\\": 1, \\"id\\" : 2", "slices": [":"]}')
+    assert not read.findings.faults
+    assert pairs(read) == [("q1", ':a "id": 1, "id" : 2')]
 
 
 def test_unknown_keys_are_told(tmp_path):

@@ -253,6 +253,8 @@ JSONL_FAULTS = {
     "score true": ('{"qid": "q1", "results": [{"id": "a", "score": true}]}', "score", 1),
     "some scores only": ('{"qid": "q1", "results": [{"id": "a", "score": 1}, {"id": "b"}]}', "score", 1),
     "question twice": ('{"qid": "q1", "results": []}\n{"qid": "q1", "results": []}', "ranking-twice", 2),
+    "results twice": ('{"qid": "q1", "results": ["a"], "results": ["b"]}', "key-twice", 1),
+    "score twice": ('{"qid": "q1", "results": [{"id": "a", "score": 1, "score": 2}]}', "key-twice", 1),
     "no results": ('{"qid": "q1"}', "missing-field", 1),
     "results of another kind": ('{"qid": "q1", "results": {"a": 1}}', "field-type", 1),
     "no question": ('{"results": []}', "missing-field", 1),
