@@ -46,6 +46,7 @@ MEANINGS: dict[str, str] = {
     "span": "A span or period ends before it starts.",
     "split": "The split is neither dev nor holdout.",
     "empty-text": "The text is empty.",
+    "id-white-space": "An ID holds white space though the columns of the file are separated by it.",
     "id-empty": "An ID is empty.",
     "id-length": "An ID is longer than 512 characters.",
     "id-number": "An ID was written as a JSON number and is taken as the text of that number.",

@@ -8,7 +8,8 @@ from pathlib import Path
 from .columns import columns_found
 from .opening import Limits, Source, Unreadable
 from .qrels import WHOLE, LabelRecord, QrelsFile, RawLabel, grade_of, ids_are_good, keep_once, read_qrels
-from .trec import fields_of_lines
+from .text import word_is_good
+from .trec import BLANKS, fields_of_lines
 
 
 def read_known_answers(
@@ -24,9 +25,10 @@ def read_known_answers(
 
 def _has_three_columns(source: Source) -> bool:
     """Whether the first line that says something has three fields, the last a whole number (so it is no header)."""
-    for line in source.head().decode("utf-8", "replace").splitlines():
-        fields = line.split()
-        if fields and not line.startswith("#"):
+    for line in source.head().decode("utf-8", "replace").split("\n"):
+        stripped = line.strip(" \t\r")
+        if stripped and not line.startswith("#"):
+            fields = BLANKS.split(stripped)
             return len(fields) == 3 and WHOLE.fullmatch(fields[2]) is not None
     return False
 
@@ -52,7 +54,9 @@ def _read_plain(path: str | Path, allowed: Collection[int], limits: Limits | Non
                     continue
                 raw = RawLabel(line, fields[0], fields[1], fields[2])
                 grade = grade_of(raw, result.findings)
-                if grade is None or not ids_are_good(raw.question, raw.chunk, line, result.findings):
+                if grade is None or not ids_are_good(
+                    raw.question, raw.chunk, line, result.findings, word_is_good
+                ):
                     continue
                 if grade not in allowed:
                     faults.add(

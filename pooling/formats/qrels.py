@@ -17,7 +17,7 @@ from .opening import Limits, Progress, Source, Unreadable
 from .records import csv_records, id_from_json, table_records
 from .sniffing import Sniff, sniff
 from .spreadsheets import as_it_was
-from .text import id_is_good, lines
+from .text import id_is_good, lines, word_is_good
 from .trec import NUMBER, fields_of_lines
 
 Negative = Literal["refuse", "skip", "zero"]
@@ -205,7 +205,7 @@ def trec_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:
                 )
                 continue
             question, mark, chunk, grade = fields
-            if ids_are_good(question, chunk, line, findings):
+            if ids_are_good(question, chunk, line, findings, word_is_good):
                 yield RawLabel(line, question, chunk, grade, mark == MARK_OF_MODEL)
         number += block.count(b"\n")
         offset += len(block)
@@ -222,9 +222,15 @@ def four_columns(found: int) -> str:
     return expected
 
 
-def ids_are_good(question: str, chunk: str, line: int, findings: Findings) -> bool:
-    first = id_is_good(question, line=line, field="question", findings=findings)
-    return id_is_good(chunk, line=line, field="chunk", findings=findings) and first
+def ids_are_good(
+    question: str,
+    chunk: str,
+    line: int,
+    findings: Findings,
+    is_good: Callable[..., bool] = id_is_good,
+) -> bool:
+    first = is_good(question, line=line, field="question", findings=findings)
+    return is_good(chunk, line=line, field="chunk", findings=findings) and first
 
 
 def beir_labels(source: Source, findings: Findings) -> Iterator[RawLabel]:

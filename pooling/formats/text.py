@@ -12,6 +12,8 @@ ID_CHARACTERS = 512
 
 # Unicode category Cc; written out so that one search tells
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f]")
+# of any alphabet: many readers of TREC files split at all of it
+WHITE_SPACE = re.compile(r"\s")
 
 # UTF-8 bytes read as windows-1252 and written as UTF-8 again: an accented capital A, or a circumflexed a
 # and a euro sign, followed by what the second byte of a UTF-8 character turns into.
@@ -139,6 +141,23 @@ def id_is_good(value: str, *, line: int | None, field: str, findings: Findings) 
         )
         return False
     return True
+
+
+def word_is_good(value: str, *, line: int | None, field: str, findings: Findings) -> bool:
+    """As `id_is_good`, where white space separates the fields: then an ID holds none, whatever it was split at."""
+    if not id_is_good(value, line=line, field=field, findings=findings):
+        return False
+    space = WHITE_SPACE.search(value)
+    if space:
+        findings.faults.add(
+            "id-white-space",
+            line=line,
+            field=field,
+            value=repr(value),
+            expected=f"no white space, found U+{ord(space.group()):04X} at position {space.start()}; "
+            "JSON and CSV carry such IDs",
+        )
+    return space is None
 
 
 def warn_if_decoded_twice(text: str, *, line: int | None, field: str, findings: Findings) -> None:

@@ -22,7 +22,7 @@ from .columns import columns_found
 from .entries import Entries, EntryBuilder, join
 from .faults import Findings
 from .opening import BOM, Source
-from .text import ID_CHARACTERS, block_lines, id_is_good
+from .text import ID_CHARACTERS, block_lines, word_is_good
 
 COLUMN_NAMES = ("question", "q0", "chunk", "rank", "score", "tag")
 # everything but white space and control characters
@@ -187,8 +187,8 @@ def ids_are_good(ids: pa.StringArray, is_ascii: bool) -> bool:
     sizes = pc.min_max(pc.binary_length(ids)).as_py()
     if not sizes["min"] or sizes["max"] > ID_CHARACTERS:
         return False
-    # ASCII control characters have been seen in the skeleton already
-    return is_ascii or not pc.any(pc.match_substring_regex(ids, r"\p{Cc}")).as_py()
+    # control characters and white space of ASCII have been seen in the skeleton already
+    return is_ascii or not pc.any(pc.match_substring_regex(ids, r"[\p{Cc}\p{Z}]")).as_py()
 
 
 def careful(block: bytes, first_line: int, offset: int, tags: Tags, findings: Findings) -> Part:
@@ -211,7 +211,7 @@ def careful(block: bytes, first_line: int, offset: int, tags: Tags, findings: Fi
         good = True
         for field, value in (("question", question), ("chunk", chunk), ("tag", tag)):
             if value not in seen:
-                if id_is_good(value, line=line, field=field, findings=findings):
+                if word_is_good(value, line=line, field=field, findings=findings):
                     seen.add(value)
                 else:
                     good = False
@@ -285,8 +285,8 @@ def read_msmarco(source: Source, findings: Findings) -> tuple[Entries, Tags]:
                 continue
             question, chunk, rank_text = fields
             good = [
-                id_is_good(question, line=line, field="question", findings=findings),
-                id_is_good(chunk, line=line, field="chunk", findings=findings),
+                word_is_good(question, line=line, field="question", findings=findings),
+                word_is_good(chunk, line=line, field="chunk", findings=findings),
             ]
             rank = number(rank_text, "rank", line, findings)
             if all(good) and rank is not None:

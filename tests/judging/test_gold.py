@@ -153,6 +153,7 @@ def test_a_file_of_known_answers_becomes_decisions(evalset, decided, carol, alic
         ("q1 g1 7\n", "0, 1, 2, 3"),
         ("q1 g1\n", "columns"),
         ("q1 g1 2\nq1 g 1 2\n", "three columns"),
+        ("q1 g\u00a01 2\n", "U\\+00A0"),
         ("q1 g1 2\nq1 g1 1\n", "line"),
         ("q2 g2 1\n", "no answer for a question of this batch"),
         ("q1 g1 2\nq9 g1 1\n", "line 2: question 'q9'"),

@@ -43,6 +43,11 @@ RECORDS = {
         "beir",
         [("q1", "c1", 0), ("q1", "c 2", 3)],
     ),
+    "beir and csv carry any space": (
+        "query-id\tcorpus-id\tscore\nq1\tc\u00a02\t3\n",
+        "beir",
+        [("q1", "c\u00a02", 3)],
+    ),
     "csv": ("question,chunk,grade\nq10,c2,1\nq2,c10,0\n", "csv", [("q10", "c2", 1), ("q2", "c10", 0)]),
     "csv with other columns": ("question,chunk,assessor,grade\nq1,c1,A,0\n", "csv", [("q1", "c1", 0)]),
     "jsonl": (
@@ -112,6 +117,13 @@ FAULTS = {
     "three columns": ("q1 d1 1\n", "columns", 1, "q1 d1 1", "grade or the second column is missing"),
     "a run": ("q1 Q0 d1 1 2.5 s\n", "columns", 1, "q1 Q0 d1 1 2.5 s", "run"),
     "a space in an ID": ("q1 0 my d1 1\n", "columns", 1, "q1 0 my d1 1", "space inside an ID"),
+    "a no-break space in an ID": (
+        "q1 0 my\u00a0d1 1\n",
+        "id-white-space",
+        1,
+        "'my\\xa0d1'",
+        "U+00A0 at position 2",
+    ),
     "two assessors in one file": (
         '{"question": "q1", "chunk": "a", "grade": 2}\n{"question": "q1", "chunk": "a", "grade": 1}\n',
         "pair-two-grades",
