@@ -94,7 +94,10 @@ def table_records(
     number, names = header
     columns = COLUMNS[kind]
     if not is_header(names, kind):
-        hint = "; the columns seem to be separated by semicolons, save with commas" if ";" in names[0] else ""
+        hint = ""
+        for character, called in ((";", "semicolons"), ("\t", "tabs")):
+            if character in names[0]:
+                hint = f"; the columns seem to be separated by {called}, save with commas"
         for missing in NEEDED[kind]:
             if missing not in locate(names, columns)[0]:
                 findings.faults.add(
@@ -123,7 +126,10 @@ def table_records(
 
 
 def tsv_records(source: Source, findings: Findings, kind: str, names: Sequence[str]) -> Iterator[Raw]:
-    """`names` columns a line, split at the first tabs only, so that the last may hold tabs. Quotes are plain."""
+    """`names` columns a line, split at the first tabs only, so that the last may hold tabs. Quotes are plain.
+
+    A header is skipped where it names these columns in this order, and a fault where it names others.
+    """
     first = True
     for number, text in lines(source, findings):
         if not text:
@@ -131,7 +137,18 @@ def tsv_records(source: Source, findings: Findings, kind: str, names: Sequence[s
         parts = text.split("\t", len(names) - 1)
         if first:
             first = False
-            if is_header(parts, kind) and "id" in locate(parts, COLUMNS[kind])[0]:
+            header = text.split("\t")
+            positions = locate(header, COLUMNS[kind])[0]
+            if is_header(header, kind) and "id" in positions:
+                if [positions.get(name) for name in names] != [*range(len(header))]:
+                    findings.faults.add(
+                        "header",
+                        line=number,
+                        value=text,
+                        expected=f"the columns {', '.join(names)} alone; a table with others is read as CSV, "
+                        "with commas between the columns",
+                    )
+                    return
                 findings.warnings.add("header-skipped", line=number, value=text)
                 continue
         if len(parts) != len(names):

@@ -12,6 +12,7 @@ import orjson
 from .catalogue import FORMATS, Kind, format_names
 from .columns import is_header
 from .opening import Source, Unreadable
+from .trec import NUMBER
 
 SHOWN_LINES = 5
 LABEL_KEYS = {"id", "_id", "qid", "question_id", "grades", "grade"}
@@ -85,9 +86,12 @@ def guess(head: str, kind: Kind) -> tuple[str, str]:
         if start.lower().startswith("<top>"):
             return "trec", "it starts with <top>"
         return "trec-xml", "it starts with an XML tag"
-    if "\t" not in content[0] and is_header(csv_fields(content[0]), kind):
-        return "csv", "its first line is a comma-separated header"
+    if "\t" not in content[0]:
+        if is_header(csv_fields(content[0]), kind):
+            return "csv", "its first line is a comma-separated header"
+        refuse_header(content[0], csv_fields(content[0], ";"), "semicolons", kind)
     if kind == "run":
+        refuse_header(content[0], content[0].split(), "tabs or blanks", kind)
         return guess_run(content)
     if kind == "qrels":
         if is_header(content[0].rstrip("\r").split("\t"), kind):
@@ -104,6 +108,18 @@ def guess(head: str, kind: Kind) -> tuple[str, str]:
     raise Unreadable(
         "unknown-format", field="first line", value=content[0], expected=f"one of these: {examples}"
     )
+
+
+def refuse_header(line: str, names: list[str], separators: str, kind: Kind) -> None:
+    """Raise `Unreadable` where the parts of the line are names of columns: no format has a header like that."""
+    if is_header(names, kind) and not any(NUMBER.fullmatch(name) for name in names):
+        raise Unreadable(
+            "unknown-format",
+            field="first line",
+            value=line.strip(),
+            expected=f"commas between the columns; this looks like a header of CSV with {separators} instead"
+            + (", and TREC's six columns have no header" if kind == "run" else ""),
+        )
 
 
 def begins_json(line: str, kind: Kind) -> bool:
@@ -159,9 +175,9 @@ def guess_json(head: str, content: list[str], kind: Kind) -> tuple[str, str]:
     return "json", "it is one JSON document"
 
 
-def csv_fields(line: str) -> list[str]:
+def csv_fields(line: str, separator: str = ",") -> list[str]:
     try:
-        return next(csv.reader([line.rstrip("\r")]), [])
+        return next(csv.reader([line.rstrip("\r")], delimiter=separator), [])
     except csv.Error:
         return []
 

@@ -94,6 +94,9 @@ FAULTS = {
         2,
         "text",
     ),
+    "csv with semicolons": ("id;title;text\nc1;t;x\n", "unknown-format", None, "first line"),
+    "tsv in another order": ("id\ttext\turl\nc1\tx\thttp://\n", "header", 1, ""),
+    "tsv with a column too many": ("id\ttitle\ttext\turl\nc1\tt\tx\tu\n", "header", 1, ""),
     "span backwards": ('{"id": "c1", "text": "x", "start": 9, "end": 3}', "span", 1, "end"),
     "period backwards": (
         '{"id": "c1", "text": "x", "effective_from": "2024-02-01", "effective_to": "2024-01-01"}',

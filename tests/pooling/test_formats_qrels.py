@@ -124,6 +124,13 @@ FAULTS = {
         "'my\\xa0d1'",
         "U+00A0 at position 2",
     ),
+    "csv with semicolons": (
+        "question;chunk;grade\nq1;c1;1\n",
+        "unknown-format",
+        None,
+        "question;chunk;grade",
+        "semicolons instead",
+    ),
     "two assessors in one file": (
         '{"question": "q1", "chunk": "a", "grade": 2}\n{"question": "q1", "chunk": "a", "grade": 1}\n',
         "pair-two-grades",

@@ -199,6 +199,9 @@ FAULTS = {
     "NUL in a cell of JSON": ('id,text,slices\nq1,a,"[""\\u0000""]"\n', "nul", 2, ""),
     "nothing": ("\n \n", "empty-file", None, ""),
     "header alone": ("id,text\n", "empty-file", None, ""),
+    "csv with semicolons": ("id;text\nq1;a\n", "unknown-format", None, "first line"),
+    "tsv with columns of its own": ("qid\tquery\tnarrative\nq1\ta\tb\n", "header", 1, ""),
+    "tsv in another order": ("text\tid\na\tq1\n", "header", 1, ""),
     "prose": ("just some words\n", "unknown-format", None, "first line"),
 }
 
@@ -253,6 +256,13 @@ def test_a_tab_separated_header_is_told_and_skipped(tmp_path):
     read = questions_of(tmp_path, "qid\tquery\nq1\ta\n")
     assert pairs(read) == [("q1", "a")]
     assert read.findings.warnings.kinds() == ["header-skipped"]
+
+
+def test_a_table_that_is_not_separated_by_commas_is_told(tmp_path):
+    (example,) = questions_of(tmp_path, "id;text\nq1;a\n").findings.faults.examples("unknown-format")
+    assert "with semicolons instead" in example.expected
+    (example,) = questions_of(tmp_path, "id\ttext\tsplit\n").findings.faults.examples("header")
+    assert "read as CSV" in example.expected
 
 
 def test_a_first_id_may_begin_with_a_bracket(tmp_path):

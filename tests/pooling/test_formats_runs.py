@@ -387,6 +387,31 @@ def test_csv_without_the_needed_columns(tmp_path):
     run = run_of(tmp_path, "a;b;score\nq1;a;1\n", format="csv")
     assert [example.field for example in run.findings.faults.examples("header")] == ["question", "chunk"]
     assert "semicolons" in run.findings.faults.examples("header")[0].expected
+    run = run_of(tmp_path, "qid\tdocid\nq1\ta\n", format="csv")
+    assert "tabs" in run.findings.faults.examples("header")[0].expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("qid;docid;rank;score\nq1;a;1;2.5\n", "semicolons instead"),
+        ('"qid";"docid"\r\n"q1";"a"\r\n', "semicolons instead"),
+        ("qid\tdocid\trank\tscore\nq1\ta\t1\t2.5\n", "tabs or blanks instead"),
+        ("qid\tdocid\trank\nq1\ta\t1\n", "tabs or blanks instead"),
+        ("qid Q0 docid rank score tag\nq1 Q0 a 1 2.5 s\n", "six columns have no header"),
+    ],
+)
+def test_a_table_that_is_not_separated_by_commas_is_told(tmp_path, text, said):
+    run = run_of(tmp_path, text)
+    assert run.findings.faults.kinds() == ["unknown-format"]
+    (example,) = run.findings.faults.examples("unknown-format")
+    assert example.value == text.splitlines()[0]
+    assert "commas between the columns" in example.expected
+    assert said in example.expected
+
+
+def test_ids_that_are_words_of_headers_are_ids(tmp_path):
+    assert rankings(run_of(tmp_path, "query Q0 id 1 2.5 s\n")) == {"query": ["id"]}
 
 
 def test_an_unknown_format_name_lists_the_known_ones(tmp_path):
