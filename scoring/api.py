@@ -103,6 +103,11 @@ class CompareOut(Document):
 
     reading: Literal["meaningful", "uninterpretable", "relabel"]
     why: list[str]
+    remedy: str | None = Field(
+        None,
+        description="What has to be done first where the comparison may not be read.",
+        examples=["Judge the remainder first."],
+    )
     measure: str = Field(examples=["Recall@5"])
     a: Side
     b: Side

@@ -33,10 +33,36 @@ class ComparisonRefused(ValueError):
 
 
 class Reading(NamedTuple):
-    """Whether the difference may be read, and the reasons, each a sentence."""
+    """Whether the difference may be read, the reasons, each a sentence, and what has to be done first ("": nothing)."""
 
     word: ReadingWord
     why: tuple[str, ...]
+    remedy: str = ""
+
+
+class Missing(NamedTuple):
+    """How many different pairs two runs return within the depth that are unjudged; how many of these are contested."""
+
+    pairs: int = 0
+    contested: int = 0
+
+    @property
+    def only_contested(self) -> bool:
+        """Whether people have judged all of it, and only differ."""
+        return 0 < self.pairs == self.contested
+
+    @property
+    def remedy(self) -> str:
+        """What has to be done before such a comparison may be read, as a sentence."""
+        pairs = f"{self.contested:,} contested pair{'s' if self.contested > 1 else ''}"
+        if self.only_contested:
+            return f"Settle the {pairs} first."
+        if self.contested:
+            return f"Judge the remainder and settle the {pairs} first."
+        return "Judge the remainder first."
+
+
+NOTHING_KNOWN = Missing()
 
 
 class PoolMembership(NamedTuple):
@@ -110,6 +136,7 @@ def read(
     rate_b: float,
     *,
     depth: str,
+    missing: Missing = NOTHING_KNOWN,
     pooled: Sequence[PoolMembership] = (),
     differences: Sequence[str] = (),
     low: float = LOW_RATE,
@@ -117,29 +144,30 @@ def read(
     """Return whether the difference may be read, from the two unjudged rates at the depth ("5" or "all").
 
     Both low: meaningful. One low and the other high, or one several times the other: uninterpretable. Both
-    high: relabel. Which pools the runs were in and what their configurations differ in is told, not decided
-    on.
+    high: relabel. `missing` tells what has to be done then. Which pools the runs were in and what their
+    configurations differ in is told, not decided on.
     """
     at = "unjudged" if depth == "all" else f"unjudged@{depth}"
     rates = f"{at} is {percent(rate_a)} for A and {percent(rate_b)} for B"
     smaller, larger = sorted((rate_a, rate_b))
     word: ReadingWord
     if larger <= low:
-        word, why = "meaningful", f"{rates}: both are low (at most {percent(low)})."
+        word, cause = "meaningful", f"both are low (at most {percent(low)})."
     elif smaller <= low or larger >= SEVERAL_TIMES * smaller:
         outside = "B" if rate_b > rate_a else "A"
         word = "uninterpretable"
-        why = (
-            f"{rates}: {outside} stands largely outside what was judged. It was not evaluated but penalised "
-            "for being different. Judge the remainder first."
+        cause = (
+            f"{outside} stands largely outside what was judged. It was not evaluated but penalised "
+            "for being different."
         )
     else:
         word = "relabel"
-        why = (
-            f"{rates}: both are high. The pool is too small or the corpus changed. "
-            "Judge before comparing anything."
-        )
-    return Reading(word, (why, *_pool_notes(pooled, depth), *differences))
+        cause = "both are high. The pool is too small or the corpus changed."
+    remedy = "" if word == "meaningful" else missing.remedy
+    if remedy and missing.only_contested:
+        cause = "people differ on all of these pairs, and a contested pair has no label."
+    why = f"{rates}: {cause} {remedy}".rstrip()
+    return Reading(word, (why, *_pool_notes(pooled, depth), *differences), remedy)
 
 
 def _pool_notes(pooled: Sequence[PoolMembership], depth: str) -> list[str]:
@@ -295,11 +323,11 @@ def sentence(
     )
     text += _where(worse, questions) + "."
     if reading.word == "uninterpretable":
-        return (
-            f"Not to be read as a difference in quality: {text} The unjudged remainder must be judged first."
-        )
+        return f"Not to be read as a difference in quality: {text} {reading.remedy}"
     if reading.word == "relabel":
-        return f"Not to be read at all: {text} Too much of what both runs return is unjudged."
+        return (
+            f"Not to be read at all: {text} Too much of what both runs return is unjudged. {reading.remedy}"
+        )
     return text
 
 

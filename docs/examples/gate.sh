@@ -65,7 +65,7 @@ status=$(field status)
 case $status in
   0) verdict="No regression beyond $margin is shown." ;;
   1) verdict="A regression beyond $margin is shown." ;;
-  2) verdict="The comparison may not be read: judge what the new run returned first." ;;
+  2) verdict="The comparison may not be read. $(field remedy 'Judge the remainder first.')" ;;
 esac
 printf '%s\n\n%s\n\n%s\n' "$verdict" "$(field sentence)" "$FAIRPOOL$(field page)" \
   | tee -a "${GITHUB_STEP_SUMMARY:-/dev/null}"

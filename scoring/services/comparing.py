@@ -15,8 +15,10 @@ from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
 from labels.models import Release, labels_of_models_in_words
 from pooling.models import Run
+from scoring.classes import match
 from scoring.comparison import (
     ComparisonRefused,
+    Missing,
     Paired,
     PoolMembership,
     by_slice,
@@ -71,7 +73,7 @@ def compare_runs(
             f"No question could be scored on release {release.number}: none has a label at "
             f"{asked.rules.threshold} or above and a ranking in both runs."
         )
-    return [_compare(release, raw, condensed, measure, asked, seed, by) for measure in asked.measures]
+    return [_compare(prepared, raw, condensed, measure, asked, seed, by) for measure in asked.measures]
 
 
 def _refuse(prepared: Prepared, run_a: Run, run_b: Run) -> None:
@@ -86,7 +88,7 @@ def _refuse(prepared: Prepared, run_a: Run, run_b: Run) -> None:
 
 @transaction.atomic
 def _compare(
-    release: Release,
+    prepared: Prepared,
     raw: Scored,
     condensed: Scored,
     measure: Measure,
@@ -95,6 +97,7 @@ def _compare(
     by: User | None,
 ) -> Comparison:
     raw_a, raw_b = raw.results
+    release = raw.known.release
     low = release.evalset.low_unjudged_rate
     key = digest(raw_a.key, raw_b.key, measure.name, seed, RESAMPLES, low, CODE_VERSION)
     found = Comparison.objects.filter(key=key).first()
@@ -113,7 +116,7 @@ def _compare(
             "seed": seed,
             "raw_a": raw_a,
             "raw_b": raw_b,
-            "document": comparison_document(raw, condensed, measure, asked, seed),
+            "document": comparison_document(prepared, raw, condensed, measure, asked, seed),
             "created_by": by,
         },
     )
@@ -129,7 +132,7 @@ def _compare(
 
 
 def comparison_document(
-    raw: Scored, condensed: Scored, measure: Measure, asked: Asked, seed: int
+    prepared: Prepared, raw: Scored, condensed: Scored, measure: Measure, asked: Asked, seed: int
 ) -> dict[str, Any]:
     """What `compare --json` says of one measure, but for the number of comparisons made so far."""
     (doc_a, doc_b), name = (raw.results[0].document, raw.results[1].document), measure.name
@@ -141,18 +144,23 @@ def comparison_document(
     worse = regressions(scored, a, b)
     run_a, run_b = raw.results[0].run, raw.results[1].run
     differences = configuration_differences(config_of(run_a), config_of(run_b))
+    low = raw.known.release.evalset.low_unjudged_rate
+    missing = missing_pairs(prepared, measure) if max(rates) > low else Missing()
     reading = read(
         *rates,
         depth=measure.depth,
+        missing=missing,
         pooled=[pool_membership(raw.known.release, run) for run in (run_a, run_b)],
         differences=differences,
-        low=raw.known.release.evalset.low_unjudged_rate,
+        low=low,
     )
     claim = sentence(name, measure.depth, result, rates, reading, worse, questions)
     of_models = labels_of_models_in_words(raw.known.release.of_models)
     return {
         "reading": reading.word,
         "why": list(reading.why),
+        "remedy": reading.remedy or None,
+        "only_contested": missing.only_contested,
         "measure": name,
         "release": raw.known.release.number,
         "hash": raw.known.release.content_hash,
@@ -175,6 +183,43 @@ def comparison_document(
         "skipped": doc_a["skipped"],
         "sentence": " ".join(said for said in (claim, of_models) if said),
     }
+
+
+def missing_pairs(prepared: Prepared, measure: Measure) -> Missing:
+    """What either run returns within the measure's depth and is unjudged, on the questions that the rates count."""
+    truth, contested = prepared.truth, _contested(prepared.known)
+    counted = np.diff(truth.first) > 0
+    if prepared.plan.considered is not None:
+        counted &= np.isin(np.arange(len(counted)), prepared.plan.considered)
+    pairs = []
+    for run in prepared.runs:
+        loaded = prepared.load(run)
+        graded = match(truth, loaded.rankings, loaded.inadmissible, loaded.truncated)
+        question = np.repeat(graded.question, np.diff(graded.start))
+        wanted = graded.unjudged & counted[question]
+        if measure.k is not None:
+            wanted &= graded.rank <= measure.k
+        pairs.append(_one_number(question[wanted], graded.chunk[wanted]))
+    found = np.unique(np.concatenate(pairs))
+    return Missing(len(found), int(np.isin(found, contested).sum()))
+
+
+def _contested(known: Known) -> np.ndarray:
+    """The pairs that people differed on when the release was made, each as one number."""
+    number_of = {question: number for number, question in enumerate(known.question_ids)}
+    rows = known.release.release_questions.exclude(unlabelled=[]).values_list("question_id", "unlabelled")
+    pairs = [
+        (number_of[question], item["chunk_id"])
+        for question, items in rows
+        for item in items
+        if item["why"] == "contested"
+    ]
+    return _one_number(*np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
+
+
+def _one_number(question: np.ndarray, chunk: np.ndarray) -> np.ndarray:
+    """Pairs of a question's number and a Chunk.id (of 32 bits), each as one number."""
+    return (question << 32) | chunk
 
 
 def values_of(document: dict[str, Any], measure: str) -> np.ndarray:

@@ -119,7 +119,9 @@ def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
         "improvements": [(row, questions.get(row["id"])) for row in better[:25]],
         "few": few_questions(document["n"]),
         "few_limit": FEW_QUESTIONS,
-        "mend": _pool_address(comparison, depth) if document["reading"] != "meaningful" else "",
+        "mend": ""
+        if document["reading"] == "meaningful" or document.get("only_contested")
+        else _pool_address(comparison, depth),
         "same_system": comparison.run_a.system_id == comparison.run_b.system_id,
         "half_width": resolution(document["interval"]),
         "adjusted": _adjusted(comparison),

@@ -17,6 +17,8 @@ from scoring.definitions import DEFINITIONS
 from scoring.models import Analysis, Comparison, ScoreResult
 from scoring.pictures import bars_picture, interval_picture
 from scoring.services import requests
+from scoring.services.comparing import compare_runs
+from scoring.services.scoring import resolve
 from scoring.templatetags.scores import definition, p_value, signed
 from tests.conftest import make_chunks, make_questions, make_run
 from tests.labels.builders import judge
@@ -193,7 +195,31 @@ def test_contested_pairs_are_told_apart_from_those_that_a_pool_mends(evalset, le
     response = lead.post(
         page("comparison-new"), {**RULES, "measures": "P@1", "a": "A", "b": "B"}, follow=True
     )
-    assert "1 contested pair has no label on this release and counts as unjudged." in text_of(response)
+    seen = text_of(response)
+    assert "1 contested pair has no label on this release and counts as unjudged." in seen
+    assert "people differ on all of these pairs, and a contested pair has no label." in seen
+    assert "Settle the 1 contested pair first." in response.context["document"]["sentence"]
+    assert "Make the pool that mends it" not in seen
+
+
+def test_contested_pairs_beside_unseen_ones_are_counted_at_the_depth_of_the_measure(evalset) -> None:
+    [question, without] = make_questions(evalset, "q", "without a label")
+    a, b, c = make_chunks(evalset, "a", "b", "c")
+    judge(question, a, 1, by="file:one")
+    for asked, chunk in ((question, b), (question, c), (without, a)):
+        judge(asked, chunk, 0, by="file:one")
+        judge(asked, chunk, 3, by="file:two")
+    release = publish_release(evalset=evalset, by=None).release
+    old = make_run(evalset, "old", {"q": ["a", "b"], "without a label": ["a"]})
+    new = make_run(evalset, "new", {"q": ["b", "x", "c"], "without a label": ["a"]})
+    asked = resolve(release, measures=["P@1", "P@2", "AP"])
+    at_1, at_2, whole = (
+        one.document for one in compare_runs(release=release, run_a=old, run_b=new, asked=asked)
+    )
+    assert at_1["remedy"] == "Settle the 1 contested pair first."
+    assert at_2["remedy"] == "Judge the remainder and settle the 1 contested pair first."
+    assert whole["remedy"] == "Judge the remainder and settle the 2 contested pairs first."
+    assert whole["sentence"].endswith(whole["remedy"])
 
 
 def test_both_rankings_side_by_side(worked, lead) -> None:

@@ -20,7 +20,7 @@ from scoring.services.scoring import resolve
 VERDICTS = {
     "meaningful": "The difference may be read.",
     "uninterpretable": "The difference may not be read as one in quality.",
-    "relabel": "Nothing may be compared yet: judge first.",
+    "relabel": "Nothing may be compared yet.",
 }
 
 
