@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from django.db.models import QuerySet
 
 from evalsets.models import EvalSet, Member, User
 from judging.models import Assessor, Batch, BatchQuestion
-from judging.services.batches import at_most_one_each
+from judging.services.batches import at_most_one_each, is_over
 from judging.services.gold import Gold
 from pooling.models import Pool
 
@@ -121,6 +122,12 @@ class BatchForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["pool"].queryset = evalset.pools.all()  # type: ignore[attr-defined]
         self.fields["assessors"].queryset = may_judge(evalset)  # type: ignore[attr-defined]
+
+    def clean_due_on(self) -> datetime.date | None:
+        due_on: datetime.date | None = self.cleaned_data["due_on"]
+        if due_on is not None and (said := is_over(due_on)):
+            raise forms.ValidationError(said)
+        return due_on
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}

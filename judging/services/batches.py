@@ -57,6 +57,7 @@ def make_batch(
     # Batches of one eval set are made one after the other: two leads do not queue the same pair at once.
     EvalSet.objects.select_for_update(no_key=True).get(pk=evalset.pk)
     _check_settings(evalset, pool, name, assessors, overlap, overlap_share, lease_minutes)
+    _check_due_date(due_on)
     if again and not (overlap > 1 and overlap_share):
         raise BadInput("Second judgments were asked for without overlap: say how many, and of which share.")
     seed = secrets.randbits(62) if seed is None else seed
@@ -211,12 +212,16 @@ def extend_batch(
     """Add assessors, set another due date where one is given, and with `more_pairs` take in what is new in the pool's
     remainder, with the batch's share of overlap and no more gold. Returns how many pairs came in.
 
-    Raises BadInput for somebody who may not judge, and where more pairs are asked for and none are left.
+    Raises BadInput for somebody who may not judge, for another due date that is over already, and where more pairs are
+    asked for and none are left.
     """
     if more_pairs:  # as batches are made: one after the other in an eval set
         EvalSet.objects.select_for_update(no_key=True).get(pk=batch.evalset_id)
     batch = _locked(batch)
     _check_may_judge(batch.evalset, assessors)
+    if due_on == batch.due_on:
+        due_on = None
+    _check_due_date(due_on)
     _take_all_seats(batch)
     batch.assessors.add(*(assessor_for(evalset=batch.evalset, user=user) for user in assessors))
     if due_on is not None:
@@ -299,6 +304,17 @@ def _record(batch: Batch, by: User | None, verb: str, summary: str, **details: o
     record_event(
         evalset=batch.evalset, by=by, verb=verb, summary=summary, details={"batch": batch.pk, **details}
     )
+
+
+def is_over(due_on: datetime.date) -> str:
+    """What is said of a due date before today, or ""."""
+    today = timezone.localdate()
+    return f"{due_on} is over. Choose today, {today}, or a later day." if due_on < today else ""
+
+
+def _check_due_date(due_on: datetime.date | None) -> None:
+    if due_on is not None and (said := is_over(due_on)):
+        raise BadInput(f"The due date {said}")
 
 
 def at_most_one_each(people: int) -> str:

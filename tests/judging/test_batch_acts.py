@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.urls import reverse
+from django.utils import timezone
 
 from evalsets.errors import BadInput, Refused
 from judging import batch_room
@@ -212,13 +213,26 @@ def test_handing_over_is_for_leads(batch, alice, victor, mallory, client_for, na
 
 def test_extending_from_the_page(pool, evalset, carol, alice, bob, client_for):
     batch = make_batch(pool=pool, name="Week 1", by=carol, assessors=[alice])
-    fields = {"assessors": [bob.pk], "due_on": "2027-01-31"}
+    fields = {"assessors": [bob.pk], "due_on": "2127-01-31"}
     html = client_for(carol).post(address(batch, "batch-extend"), fields, follow=True).content.decode()
     assert "is extended" in html
     batch.refresh_from_db()
-    assert (batch.due_on, batch.assessors.count()) == (datetime.date(2027, 1, 31), 2)
+    assert (batch.due_on, batch.assessors.count()) == (datetime.date(2127, 1, 31), 2)
     html = client_for(carol).post(address(batch, "batch-extend"), {"more_pairs": "on"}, follow=True)
     assert "Nothing is left in the pool" in html.content.decode()
+
+
+def test_a_due_date_that_is_over_is_refused_and_one_that_stays_is_not(batch, carol, bob, client_for):
+    yesterday = timezone.localdate() - datetime.timedelta(days=1)
+    lead, extend = client_for(carol), address(batch, "batch-extend")
+    html = lead.post(extend, {"due_on": yesterday}, follow=True).content.decode()
+    assert f"The due date {yesterday} is over." in html
+    Batch.objects.update(due_on=yesterday)
+    lead.post(extend, {"assessors": [bob.pk], "due_on": yesterday})
+    assert batch.assessors.filter(user=bob).exists()
+    lead.post(extend, {"due_on": timezone.localdate()})
+    batch.refresh_from_db()
+    assert batch.due_on == timezone.localdate()
 
 
 def test_overdue_is_said(batch, carol, alice, client_for):
@@ -275,7 +289,7 @@ def test_the_command_says_how_far_a_batch_is_and_acts_on_it(batch, carol, alice,
         ("bob", 0, 2),
     ]
     assert command(batch, "--pause")["state"] == "paused"
-    assert command(batch, "--resume", "--due", "2027-01-31")["due_on"] == "2027-01-31"
+    assert command(batch, "--resume", "--due", "2127-01-31")["due_on"] == "2127-01-31"
     command(batch, "--give", "alice", "q2")
     assert batch.batch_questions.get(question__external_id="q2").assigned_to.user == alice
     said = command(batch, "--take-out", "bob", "--add", "carol")

@@ -122,7 +122,8 @@ def test_no_judgment_no_picture(evalset, carol, alice):
 
 def test_the_summary_adds_up_the_open_batches(evalset, carol, alice, bob):
     settings = {"by": carol, "assessors": [alice, bob]}
-    late = batch_of(evalset, {"q1": ["c1", "c2"]}, name="A", due_on=datetime.date(2020, 1, 1), **settings)
+    late = batch_of(evalset, {"q1": ["c1", "c2"]}, name="A", **settings)
+    Batch.objects.filter(pk=late.pk).update(due_on=datetime.date(2020, 1, 1))
     batch_of(evalset, {"q2": ["c1"]}, name="B", overlap=2, overlap_share=1, **settings)
     paused = batch_of(evalset, {"q3": ["c1"]}, name="C", **settings)
     Batch.objects.filter(pk=paused.pk).update(paused_at=timezone.now())

@@ -186,13 +186,13 @@ def test_each_act_is_told_once(evalset, carol, alice, bob):
     pause_batch(batch=batch, by=carol)
     pause_batch(batch=batch, by=carol)
     resume_batch(batch=batch, by=carol)
-    extend_batch(batch=batch, by=carol, assessors=[bob], due_on=datetime.date(2026, 12, 1))
+    extend_batch(batch=batch, by=carol, assessors=[bob], due_on=datetime.date(2126, 12, 1))
     cancel_batch(batch=batch, by=carol)
 
     verbs = list(Event.objects.order_by("pk").values_list("verb", flat=True))
     assert verbs == ["batch-made", "batch-paused", "batch-resumed", "batch-extended", "batch-cancelled"]
     batch.refresh_from_db()
-    assert batch.due_on == datetime.date(2026, 12, 1)
+    assert batch.due_on == datetime.date(2126, 12, 1)
     assert {a.user for a in batch.assessors.all()} == {alice, bob}
 
 
@@ -362,7 +362,7 @@ def test_my_open_batches_say_what_waits(evalset, carol, alice, bob, mallory):
         by=carol,
         assessors=[alice],
         name="Soon",
-        due_on=datetime.date(2026, 12, 1),
+        due_on=datetime.date(2126, 12, 1),
     )
     claim_next(batch=soon, by=alice)
     claim_next(batch=later, by=bob)
@@ -412,7 +412,7 @@ def test_a_new_batch_from_the_page(real_pool, evalset, carol, alice, bob, client
         "overlap": 2,
         "overlap_percent": 50,
         "lease_minutes": 20,
-        "due_on": "2026-12-24",
+        "due_on": "2126-12-24",
         "instructions": "Read **all** of it.",
     }
     cost = client.get(url, fields, headers={"HX-Request": "true"}).content.decode()
@@ -460,11 +460,17 @@ def test_a_new_batch_that_cannot_be_keeps_what_was_typed(real_pool, evalset, car
         "lease_minutes": 20,
         "instructions": "Typed with care",
     }
-    response = client_for(carol).post(reverse("judging:batch-new", args=[evalset.slug]), fields)
-    assert response.status_code == 422
-    html = response.content.decode()
-    assert "tells them of" in html
-    assert "Typed with care" in html
+    for wrong, said in (
+        ({}, "tells them of"),
+        ({"due_on": "2020-01-31"}, "2020-01-31 is over. Choose today"),
+    ):
+        response = client_for(carol).post(
+            reverse("judging:batch-new", args=[evalset.slug]), {**fields, **wrong}
+        )
+        assert response.status_code == 422
+        html = response.content.decode()
+        assert said in html
+        assert "Typed with care" in html
     assert not Batch.objects.exists()
 
 
@@ -518,7 +524,7 @@ def run(*arguments: str) -> dict:
 def test_the_command_makes_a_batch(real_pool, evalset, alice, bob):
     said = run(
         *(evalset.slug, "first", "--name", "Week 1", "--assessor", "alice", "bob"),
-        *("--overlap", "2:0.5", "--sharing", "shared", "--seed", "9", "--due", "2026-12-24"),
+        *("--overlap", "2:0.5", "--sharing", "shared", "--seed", "9", "--due", "2126-12-24"),
     )
     batch = Batch.objects.get()
     assert said == {
@@ -532,7 +538,7 @@ def test_the_command_makes_a_batch(real_pool, evalset, alice, bob):
         "sharing": "shared",
         "seed": 9,
     }
-    assert batch.due_on == datetime.date(2026, 12, 24)
+    assert batch.due_on == datetime.date(2126, 12, 24)
 
 
 @pytest.mark.parametrize(
@@ -540,6 +546,7 @@ def test_the_command_makes_a_batch(real_pool, evalset, alice, bob):
     [
         (["--overlap", "two"], "N:SHARE"),
         (["--due", "tomorrow"], "YYYY-MM-DD"),
+        (["--due", "2020-01-31"], "The due date 2020-01-31 is over"),
         (["--instructions", "/nowhere/at-all.md"], "cannot be read"),
         (["--assessor", "nobody"], "nobody"),
     ],
