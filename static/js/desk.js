@@ -15,6 +15,9 @@ const stage = document.getElementById("stage");
 const live = document.getElementById("live");
 const byId = (id) => document.getElementById(id);
 
+// As the server writes numbers: 1,398.
+const outOf = (done, all) => `${done.toLocaleString("en")} of ${all.toLocaleString("en")}`;
+
 const say = (text) => {
   live.textContent = text;
 };
@@ -211,7 +214,7 @@ const desk = {
     if (this.current?.question === result.question) fillGiven(this.current);
     if (result.notice) warn(result.said);
     const place = this.places.get(result.question);
-    byId("saved").textContent = `${result.said}${place ? ` ${place.done} of ${place.total} in this question.` : ""}`;
+    byId("saved").textContent = `${result.said}${place ? ` ${outOf(place.done, place.total)} in this question.` : ""}`;
   },
 
   paint() {
@@ -220,10 +223,10 @@ const desk = {
     if (place) {
       byId("question-bar").max = place.total || 1;
       byId("question-bar").value = place.done;
-      byId("question-count").textContent = `${place.done} of ${place.total}`;
+      byId("question-count").textContent = outOf(place.done, place.total);
     }
     if (this.batch) {
-      byId("batch-count").textContent = `${this.batch.done} of ${this.batch.wanted}`;
+      byId("batch-count").textContent = outOf(this.batch.done, this.batch.wanted);
       byId("time-left").textContent = this.batch.done < this.batch.wanted ? `, about ${duration(this.batch.seconds_left)} left` : "";
     }
     const back = byId("back");

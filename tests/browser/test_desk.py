@@ -432,6 +432,19 @@ def test_progress_is_true(new_page, batch, alice):
     expect(page.locator("#batch-count")).to_have_text("1 of 5")
 
 
+def test_large_numbers_are_written_as_everywhere(new_page, evalset, carol, alice):
+    chunks = [f"c{number}" for number in range(30)]
+    batch = batch_of(evalset, {f"q{number}": chunks for number in range(34)}, by=carol, assessors=[alice])
+    page = new_page(alice)
+    page.goto("/")
+    expect(page.get_by_role("main")).to_contain_text("1,020 open pairs")
+    start(page, batch)
+    expect(page.locator("#batch-count")).to_have_text("0 of 1,020")
+    press(page, "2")
+    all_saved(page)
+    expect(page.locator("#batch-count")).to_have_text("1 of 1,020")
+
+
 def test_a_long_text_opens_where_it_matters(new_page, evalset, carol, alice):
     chunk = make_chunks(evalset, "c1", text=False)[0]
     add_revision(chunk, LONG, number=1)
