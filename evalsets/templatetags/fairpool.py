@@ -71,7 +71,8 @@ def duration(seconds: float | None) -> str:
 def bootstrap(field: BoundField) -> SafeString:
     """A form field with Bootstrap's classes and, where its input is wrong, marked for screen readers.
 
-    The first wrong field of a form takes the focus; of a list of choices, its first choice.
+    The first wrong field of a form takes the focus; of a list of choices, its first choice. Where the form as a whole
+    is wrong, what is said of that has it (`includes/form_errors.html`).
     """
     widget = field.field.widget
     if isinstance(widget, forms.CheckboxInput):
@@ -84,7 +85,9 @@ def bootstrap(field: BoundField) -> SafeString:
         css = "form-control"
     attrs: dict[str, str | bool] = {"class": css + (" is-invalid" if field.errors else "")}
     wrong = [other.name for other in field.form.visible_fields() if other.errors]
-    if wrong:
+    if field.form.non_field_errors():
+        attrs["autofocus"] = False
+    elif wrong:
         attrs["autofocus"] = field.name == wrong[0]
     return field.as_widget(attrs=attrs)
 

@@ -32,6 +32,29 @@ def test_a_field_that_is_right_gives_the_focus_away(new_page, carol) -> None:
     expect(page.get_by_label("New password confirmation")).to_be_focused()
 
 
+def test_what_is_wrong_with_the_form_as_a_whole_has_it(new_page, evalset, carol, alice, axe) -> None:
+    make_questions(evalset, "q1")
+    run = make_run(evalset, "bm25", {"q1": ["c1"]})
+    pool, _ = build_pool(evalset=evalset, name="first", runs=[RunToDepth(run, 5)], by=carol)
+    page = new_page(carol, errors_expected=True)
+    page.goto(f"{reverse('judging:batch-new', args=[evalset.slug])}?pool={pool.pk}")
+    page.get_by_role("textbox", name="Name").fill("bm25")
+    page.get_by_role("group", name="Assessors").get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Hand out the batch").click()
+    summary = page.get_by_role("alert").filter(has_text="tells them of 'bm25'")
+    expect(summary).to_be_focused()
+    axe(page)
+
+
+def test_a_sign_in_that_fails_says_so_before_the_fields(new_page, alice) -> None:
+    page = new_page(None, errors_expected=True)
+    page.goto(reverse("sign-in"))
+    page.get_by_label("Username").fill("alice")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert").filter(has_text="password")).to_be_focused()
+
+
 def test_of_a_list_of_choices_the_first_has_it(new_page, evalset, carol) -> None:
     make_questions(evalset, "q1")
     run = make_run(evalset, "bm25", {"q1": ["c1"]})
