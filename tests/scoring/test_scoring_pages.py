@@ -328,17 +328,26 @@ def test_reusability_and_stages(evalset, lead) -> None:
 
 
 def test_each_question_mark_opens_a_definition_that_is_there(worked, lead) -> None:
+    _release, run, _ = worked
     lead.post(page("score-new"), {**RULES, "runs_chosen": ["A", "B"]})
     lead.post(page("comparison-new"), {**RULES, "a": "A", "b": "B"})
+    swept = {"release": 1, "measures": "P@1", "baseline": "A", "candidates": ["B"]}
+    left_out = {"release": 1, "measures": "Recall@2", "chosen": ["A", "B"]}
     there = re.findall(r'<div id="([a-z-]+)">', lead.get(page("definitions")).content.decode())
-    pages = [page("score-list"), Comparison.objects.first().get_absolute_url()]
-    asked = [
-        name
-        for address in pages
-        for name in re.findall(r'scores/definitions/#([a-z-]+)"', lead.get(address).content.decode())
-    ]
-    assert len(asked) > 5
-    assert set(asked) <= set(there)
+    shown = {
+        "scores": (lead.get(page("score-list")), {"recall", "rr", "ndcg", "averaged", "facts"}),
+        "score": (lead.get(ScoreResult.objects.first().get_absolute_url()), {"recall", "rr", "ndcg"}),
+        "comparison": (lead.get(Comparison.objects.first().get_absolute_url()), {"judged-only", "wins"}),
+        "sweep": (
+            lead.post(page("sweep-new"), swept, follow=True),
+            {"p", "judged-only", "interval", "p-value"},
+        ),
+        "reusability": (lead.post(page("reusability-new"), left_out, follow=True), {"recall", "tau"}),
+        "run": (lead.get(run.get_absolute_url()), set()),
+    }
+    for name, (response, wanted) in shown.items():
+        asked = set(re.findall(r'scores/definitions/#([a-z-]+)"', response.content.decode()))
+        assert {"unjudged", *wanted} <= asked <= set(there), name
 
 
 def test_much_work_becomes_a_job(worked, lead, monkeypatch) -> None:
