@@ -21,7 +21,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Left
 
-from evalsets.models import ChunkRevision, EvalSet, Question, User
+from evalsets.models import Chunk, ChunkRevision, EvalSet, Question, User
 from evalsets.statements import Statement
 from judging import reading
 from judging.models import Assessor, Batch, BatchPair, Judgment, Rubric
@@ -128,21 +128,26 @@ def seated_batch(*, evalset: EvalSet, batch_id: int, user: User) -> tuple[Batch,
 
 TEXTS = Statement(
     """
-    SELECT {text} FROM evalsets_chunkrevision text
+    SELECT {text}, {chunk} FROM evalsets_chunkrevision text
     JOIN unnest(%(chunks)s::bigint[], %(numbers)s::int[]) AS wanted (chunk, number)
         ON text.chunk_id = wanted.chunk AND text.number = wanted.number
+    JOIN evalsets_chunk chunk ON chunk.id = text.chunk_id
     """,
     text=ChunkRevision,
+    chunk=Chunk,
 )
 
 
 def texts_of(places: Collection[tuple[int, int]]) -> dict[tuple[int, int], ChunkRevision]:
-    """Texts by chunk and revision number."""
+    """Texts, with their chunks, by chunk and revision number."""
     if not places:
         return {}
     chunks, numbers = zip(*places, strict=True)
-    texts = TEXTS.all({"chunks": list(chunks), "numbers": list(numbers)})
-    return {(text.chunk_id, text.number): text for (text,) in texts}
+    texts = {}
+    for text, chunk in TEXTS.all({"chunks": list(chunks), "numbers": list(numbers)}):
+        text.chunk = chunk
+        texts[chunk.pk, text.number] = text
+    return texts
 
 
 def desk_pairs(

@@ -112,6 +112,11 @@ class ReleaseQuestion(models.Model):
         default=list,
         help_text="Chunks whose label is an outside judge's.",
     )
+    cut_ids = ArrayField(
+        models.IntegerField(),
+        default=list,
+        help_text="Cut passages that have a label; no qrels name them, since only one run's context holds them.",
+    )
     pooled_ids = ArrayField(
         models.IntegerField(), default=list, help_text="Pooled by a sampling plan, not sampled, not labelled."
     )

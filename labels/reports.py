@@ -45,7 +45,7 @@ class Standing(NamedTuple):
 def _standing(evalset: EvalSet, _key: int) -> Standing:
     return Standing(
         questions=evalset.questions.count(),
-        chunks=evalset.chunks.count(),
+        chunks=evalset.chunks.whole().count(),
         chunks_without_text=evalset.chunks.filter(has_text=False).count(),
         pairs=settled_counts(evalset),
     )

@@ -1,7 +1,8 @@
 """What a release knows, as arrays, and what that says of each entry of a run's rankings.
 
 Questions are numbered 0, 1, 2, … in the order of the eval set; chunks are any non-negative integers (the
-database's keys). A *unit* is what is counted once: the class of a chunk, or its parent document.
+database's keys). A *unit* is what is counted once: the class of a chunk, or its parent document. A *cut
+passage* is what was left of a chunk in a context: it stands for the chunk's unit, at its own text's grade.
 """
 
 from collections.abc import Callable
@@ -69,8 +70,17 @@ class Groups(NamedTuple):
         """Return the unit of each chunk (same shape as ``chunks``)."""
         if len(self.chunk) == 0:
             return chunks
-        at = np.minimum(np.searchsorted(self.chunk, chunks), len(self.chunk) - 1)
+        at = self._at(chunks)
         return np.where(self.chunk[at] == chunks, self.unit[at], chunks)
+
+    def holds(self, chunks: IntArray) -> BoolArray:
+        """Return which of the chunks are grouped (same shape as ``chunks``)."""
+        if len(self.chunk) == 0:
+            return np.zeros(len(chunks), dtype=bool)
+        return self.chunk[self._at(chunks)] == chunks
+
+    def _at(self, chunks: IntArray) -> IntArray:
+        return np.minimum(np.searchsorted(self.chunk, chunks), len(self.chunk) - 1)
 
 
 def groups(chunk: Any, group: Any) -> Groups:
@@ -96,14 +106,29 @@ NO_GROUPS = Groups(np.empty(0, np.int64), np.empty(0, np.int64))
 Inadmissible = Callable[[IntArray, IntArray], BoolArray]
 
 
+class CutTexts(NamedTuple):
+    """What is known of passages that were cut short, where each is judged by its own text.
+
+    ``whole`` says of each row of the `Truth` its grade by texts that were not cut, or UNJUDGED. ``key`` (sorted; made
+    of cut passages as `Truth.key` is of units), ``grade`` and ``by_model`` are the passages' own labels, in parallel.
+    """
+
+    whole: IntArray
+    key: IntArray
+    grade: IntArray
+    by_model: BoolArray
+
+
 class Truth(NamedTuple):
     """One row for each question and labelled unit, sorted by question, then unit.
 
-    ``grade`` is the highest grade among the unit's labelled, admissible chunks. ``stride`` is one more than
+    ``grade`` is the highest grade among the unit's labelled, admissible texts. ``stride`` is one more than
     the largest unit known; ``key`` is ``question * stride + unit``. ``first[q]:first[q + 1]`` are the rows
     of question q. ``pooled`` are the keys of pairs that were pooled but, by a sampling plan, not judged.
     ``chance`` is each unit's chance to have been sampled (the highest of its labels'), None where all was
     judged. ``by_model`` marks units that no person labelled, only an outside judge; None where there is none.
+    ``cuts`` says which chunk each cut passage was cut from, ``cut`` what is known of them; None where there is none,
+    or where they count like any other chunk of their document.
     """
 
     key: IntArray
@@ -116,6 +141,8 @@ class Truth(NamedTuple):
     pooled: IntArray
     chance: FloatArray | None = None
     by_model: BoolArray | None = None
+    cuts: Groups = NO_GROUPS
+    cut: CutTexts | None = None
 
     @property
     def questions(self) -> int:
@@ -133,6 +160,7 @@ def build_truth(
     questions: int,
     classes: Groups = NO_GROUPS,
     documents: Groups | None = None,
+    cuts: Groups = NO_GROUPS,
     inadmissible: Inadmissible | None = None,
     pooled: tuple[IntArray, IntArray] | None = None,
     chance: FloatArray | None = None,
@@ -143,7 +171,9 @@ def build_truth(
     A class has the highest grade among its members. With ``documents`` the unit is the parent document and
     its grade that of its best chunk, where every member of a class carries the class's grade. A chunk that is
     ``inadmissible`` for the question gives its unit no grade above 0: it is judged, but cannot be evidence. Its
-    label still holds for admissible members of its class.
+    label still holds for admissible members of its class. ``cuts`` maps cut passages to the chunks they were cut from
+    (of their own class none is a member): a label of one counts for the chunk's unit too, but says nothing of other
+    texts of it.
     ``pooled`` (question and chunk arrays) names pairs that were pooled and left unjudged on purpose.
 
     ``chance`` (one a label, 0 to 1) is the probability with which the pair was sampled; 0: not by the sample.
@@ -163,20 +193,27 @@ def build_truth(
     if inadmissible is not None:
         grade = np.where(inadmissible(question, chunk), 0, grade)
     known = classes if documents is None else documents
-    unit = known.of(chunk)
+    unit = known.of(cuts.of(chunk))
     if pooled is None:
         pooled = np.empty(0, np.int64), np.empty(0, np.int64)
     sampled_question, sampled_unit = pooled[0], known.of(pooled[1])
-    stride = 1 + int(max(unit.max(initial=0), sampled_unit.max(initial=0)))
+    stride = 1 + int(max(unit.max(initial=0), sampled_unit.max(initial=0), cuts.chunk.max(initial=0)))
     key = question * stride + unit
     order = np.lexsort((-grade, key))
+    is_cut = cuts.holds(chunk)[order] if documents is None and len(cuts.chunk) else None
     key, grade = key[order], grade[order]
     best = np.ones(len(key), dtype=bool)
     best[1:] = key[1:] != key[:-1]
     if chance is not None:
         chance = np.maximum.reduceat(chance[order], np.flatnonzero(best)) if len(key) else chance
+    by_model = None if by_model is None else by_model[order]
+    cut = None
+    if is_cut is not None:
+        passage = question[order] * stride + chunk[order]
+        cut = _cut_texts(is_cut, passage, grade, by_model, np.flatnonzero(best))
     if by_model is not None and len(key):
-        by_model = np.logical_and.reduceat(by_model[order], np.flatnonzero(best))
+        said_by_models = by_model if is_cut is None else by_model | is_cut
+        by_model = np.logical_and.reduceat(said_by_models, np.flatnonzero(best))
     key, grade = key[best], grade[best]
     at_question = key // stride
     return Truth(
@@ -190,6 +227,28 @@ def build_truth(
         pooled=_absent_from(key, sampled_question * stride + sampled_unit),
         chance=chance,
         by_model=by_model,
+        cuts=cuts,
+        cut=cut,
+    )
+
+
+def _cut_texts(
+    is_cut: BoolArray, passage: IntArray, grade: IntArray, by_model: BoolArray | None, rows: IntArray
+) -> CutTexts:
+    """Return what is known of cut passages, from labels in the order of the truth, whose ``rows`` begin there.
+
+    ``passage`` is each label's key as `CutTexts.key` has it.
+    """
+    if by_model is None:
+        by_model = np.zeros(len(grade), dtype=bool)
+    own = np.flatnonzero(is_cut)
+    own = own[np.argsort(passage[own])]
+    of_wholes = np.where(is_cut, UNJUDGED, grade)
+    return CutTexts(
+        whole=np.maximum.reduceat(of_wholes, rows) if len(rows) else of_wholes,
+        key=passage[own],
+        grade=grade[own],
+        by_model=by_model[own],
     )
 
 
@@ -231,10 +290,11 @@ class Graded:
     """The rankings of a run with what is known of each entry; arrays as long as the run unless noted.
 
     ``question`` and ``start`` are as in `Rankings` (one a ranking). ``grade`` is the grade of the entry's
-    unit or UNJUDGED. ``row`` is the entry's row in the `Truth` (only meaningful where judged). ``counts``
-    says that the entry stands for its unit: it is judged, admissible, and the first of its unit in its
-    ranking. ``inadmissible`` marks entries that cannot be evidence for their question; ``pooled`` those that
-    a sampling plan pooled without having them judged. ``by_model`` marks entries whose label no person gave.
+    unit (of a cut passage: of what was left) or UNJUDGED. ``row`` is the entry's row in the `Truth`, where
+    ``known`` says that its unit has one, by whichever of its texts. ``counts`` says that the entry stands for
+    its unit: it is judged, admissible, and the first of its unit in its ranking. ``inadmissible`` marks entries
+    that cannot be evidence for their question; ``pooled`` those that a sampling plan pooled without having them
+    judged. ``by_model`` marks entries whose label no person gave.
     """
 
     question: IntArray
@@ -242,6 +302,7 @@ class Graded:
     chunk: IntArray
     grade: IntArray
     row: IntArray
+    known: BoolArray
     counts: BoolArray
     inadmissible: BoolArray
     pooled: BoolArray
@@ -279,25 +340,53 @@ def match(
     """Look every entry of a run up in the truth.
 
     ``inadmissible`` has one flag an entry. An inadmissible entry keeps its rank, gains nothing and does not
-    use up its unit. A truncated entry is another text than the one that was judged: it is unjudged.
+    use up its unit. A truncated entry is another text than the one that was judged: unless it is a cut passage with a
+    label of its own, it is unjudged. One that was found to hold nothing does not use up its unit either.
     Raises ValueError where a question has two rankings or a ranking names a chunk twice.
     """
     _check_rankings(rankings)
-    unit = truth.groups.of(rankings.chunk)
-    row, judged = _labelled(truth, rankings, unit)
-    if truncated is not None:
-        judged &= ~truncated
+    unit = truth.groups.of(truth.cuts.of(rankings.chunk))
+    row, known = _labelled(truth, rankings, unit)
+    grade, by_model = _label_of_each(truth, rankings, row, known, truncated)
     _, pooled = _found(truth, truth.pooled, rankings, unit)
     if inadmissible is None:
         inadmissible = np.zeros(len(unit), dtype=bool)
-    counts = _first_of_unit(judged & ~inadmissible, row, rankings.chunk)
-    grade = np.where(judged, truth.grade[row], UNJUDGED) if len(truth.key) else np.full(len(unit), UNJUDGED)
-    by_model = np.zeros(len(unit), dtype=bool)
-    if truth.by_model is not None and len(truth.key):
-        by_model = judged & truth.by_model[row]
+    stands = (grade != UNJUDGED) & ~inadmissible
+    if truth.cut is not None:
+        stands &= (grade > 0) | ~truth.cuts.holds(rankings.chunk)
+    counts = _first_of_unit(stands, row, rankings.chunk)
     return Graded(
-        rankings.question, rankings.start, rankings.chunk, grade, row, counts, inadmissible, pooled, by_model
+        rankings.question,
+        rankings.start,
+        rankings.chunk,
+        grade,
+        row,
+        known,
+        counts,
+        inadmissible,
+        pooled,
+        by_model,
     )
+
+
+def _label_of_each(
+    truth: Truth, rankings: Rankings, row: IntArray, known: BoolArray, truncated: BoolArray | None
+) -> tuple[IntArray, BoolArray]:
+    """Return each entry's grade, or UNJUDGED, and whether no person gave it."""
+    if len(truth.key) == 0:
+        return np.full(len(row), UNJUDGED), np.zeros(len(row), dtype=bool)
+    of_unit, judged = truth.grade, known
+    if truncated is not None:
+        judged = judged & (~truncated | truth.cuts.holds(rankings.chunk))
+    if truth.cut is not None:
+        of_unit, judged = truth.cut.whole, judged & ~truth.cuts.holds(rankings.chunk)
+    grade = np.where(judged, of_unit[row], UNJUDGED)
+    by_model = np.zeros(len(row), dtype=bool) if truth.by_model is None else judged & truth.by_model[row]
+    if truth.cut is not None and len(truth.cut.key):
+        place, own = _found(truth, truth.cut.key, rankings, rankings.chunk)
+        grade = np.where(own, truth.cut.grade[place], grade)
+        by_model = np.where(own, truth.cut.by_model[place], by_model)
+    return grade, by_model & (grade != UNJUDGED)
 
 
 #: The most units for which `_labelled` makes a table (of 4 bytes each).
@@ -377,6 +466,7 @@ def select(graded: Graded, rows: IntArray) -> Graded:
         graded.chunk[take],
         graded.grade[take],
         graded.row[take],
+        graded.known[take],
         graded.counts[take],
         graded.inadmissible[take],
         graded.pooled[take],

@@ -37,7 +37,17 @@ def inferred_ap(truth: Truth, graded: Graded, *, threshold: int) -> FloatArray:
 
 def inferred_ndcg(truth: Truth, graded: Graded, *, k: int | None, gain: Gain) -> FloatArray:
     """Return the estimate of nDCG (at k, if given), one a ranking."""
-    weight = _weights(truth)
+    return _weighted_ndcg(truth, graded, _weights(truth), k=k, gain=gain)
+
+
+def ndcg(truth: Truth, graded: Graded, *, k: int | None, gain: Gain) -> FloatArray:
+    """Return nDCG (at k, if given), one a ranking: entries at their own grades, the ideal at those of the units."""
+    return _weighted_ndcg(truth, graded, np.ones(len(truth.key)), k=k, gain=gain)
+
+
+def _weighted_ndcg(
+    truth: Truth, graded: Graded, weight: FloatArray, *, k: int | None, gain: Gain
+) -> FloatArray:
     gains = np.array([gain_of(g, gain) for g in range(int(truth.grade.max(initial=0)) + 1)], dtype=np.float64)
     entries = np.flatnonzero(graded.counts & (graded.grade > 0))
     ranking, rank = _places(graded, entries)

@@ -58,6 +58,7 @@ def _condensed(graded: Graded) -> Graded:
         graded.chunk[keep],
         graded.grade[keep],
         graded.row[keep],
+        graded.known[keep],
         graded.counts[keep],
         graded.inadmissible[keep],
         graded.pooled[keep],

@@ -37,9 +37,10 @@ from scoring.scores import Questions
 class Known:
     """A release ready for scoring. Question number i is `arrays.questions[i]`; chunks are `Chunk.id` values.
 
-    `limits` is None where nothing can be inadmissible: no question asks for a scope or a date, or the eval
-    set counts such chunks by their label. `digest` covers what the numbers depend on beside the release
-    itself. With an `excerpt` only its question is there, number 0.
+    `cut_from` says of every cut passage which chunk it was cut from. `limits` is None where nothing can be
+    inadmissible: no question asks for a scope or a date, or the eval set counts such chunks by their label.
+    `digest` covers what the numbers depend on beside the release itself. With an `excerpt` only its question is
+    there, number 0.
     """
 
     release: Release
@@ -47,6 +48,7 @@ class Known:
     questions: Questions
     labels: Labels
     classes: Groups
+    cut_from: Groups
     limits: tuple[QuestionLimits, ChunkLimits] | None
     excerpt: Excerpt | None = None
     documents: Groups | None = None
@@ -62,6 +64,12 @@ class Known:
     def question_ids(self) -> list[int]:
         """Question.id by number."""
         return [question.question_id for question in self.arrays.questions]
+
+    @property
+    def cuts(self) -> Groups:
+        """The cut passages that are in no class: the others are like any member of theirs."""
+        alone = ~self.classes.holds(self.cut_from.chunk)
+        return Groups(self.cut_from.chunk[alone], self.cut_from.unit[alone])
 
     @property
     def digest(self) -> str:
@@ -101,6 +109,7 @@ class Known:
             questions=len(self.questions.ids),
             classes=self.classes,
             documents=self.documents,
+            cuts=self.cuts,
             inadmissible=self.inadmissible,
             pooled=pooled if len(pooled[0]) else None,
             chance=self.arrays.inclusion,
@@ -144,9 +153,16 @@ def read_known(release: Release, excerpt: Excerpt | None = None) -> Known:
         questions=questions,
         labels=Labels(arrays.question, arrays.chunk, arrays.grade),
         classes=groups(arrays.class_chunk, arrays.class_number),
+        cut_from=_cut_from(release.evalset),
         limits=None if release.evalset.count_inadmissible else _limits(release.evalset, details, chunks),
         excerpt=excerpt,
     )
+
+
+def _cut_from(evalset: EvalSet) -> Groups:
+    """The eval set's cut passages and what each was cut from."""
+    passages = evalset.chunks.exclude(cut_from=None).order_by("pk").values_list("pk", "cut_from")
+    return Groups(*np.array(list(passages), dtype=np.int64).reshape(-1, 2).T)
 
 
 def _limits(
@@ -154,7 +170,7 @@ def _limits(
 ) -> tuple[QuestionLimits, ChunkLimits] | None:
     """The scopes and dates of questions and of the chunks' current texts, as numbers; None where none is asked for.
 
-    `chunks` are those to look at, by Chunk.id; None: all.
+    A cut passage has those of its whole chunk. `chunks` are those to look at, by Chunk.id; None: all.
     """
     scopes = {
         scope: number for number, scope in enumerate(sorted({d["scope"] for d in details if d["scope"]}))
@@ -171,7 +187,8 @@ def _limits(
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.id, r.scope, r.effective_from, r.effective_to FROM evalsets_chunk c "
-            "JOIN evalsets_chunkrevision r ON r.chunk_id = c.id AND r.number = c.revision "
+            "JOIN evalsets_chunk whole ON whole.id = coalesce(c.cut_from_id, c.id) "
+            "JOIN evalsets_chunkrevision r ON r.chunk_id = whole.id AND r.number = whole.revision "
             "WHERE c.evalset_id = %(evalset)s AND (%(chunks)s::int[] IS NULL OR c.id = ANY(%(chunks)s)) "
             "AND (r.scope <> '' OR r.effective_from IS NOT NULL OR r.effective_to IS NOT NULL) ORDER BY c.id",
             {"evalset": evalset.pk, "chunks": chunks},
@@ -193,7 +210,12 @@ def _limits(
 
 def by_document(known: Known, runs: Sequence[LoadedRun]) -> None:
     """Make the parent document the unit, for all chunks that the release or the runs name."""
-    named = [known.labels.chunk, known.classes.chunk, *(loaded.rankings.chunk for loaded in runs)]
+    named = [
+        known.labels.chunk,
+        known.classes.chunk,
+        known.cut_from.unit,
+        *(loaded.rankings.chunk for loaded in runs),
+    ]
     chunks = np.unique(np.concatenate(named))
     with connection.cursor() as cursor:
         cursor.execute(
@@ -237,7 +259,7 @@ def read_run(run: Run, known: Known) -> LoadedRun:
     return LoadedRun(
         run=run,
         rankings=rankings,
-        truncated=None if truncated is None else truncated[kept],
+        truncated=None if truncated is None else truncated[kept] & ~_whole_by_class(known, rankings),
         inadmissible=inadmissible_entries(known, rankings),
         abstained={
             int(number): bool(abstained)
@@ -246,6 +268,11 @@ def read_run(run: Run, known: Known) -> LoadedRun:
         },
         unknown=int((~is_known).sum()),
     )
+
+
+def _whole_by_class(known: Known, rankings: Rankings) -> BoolArray:
+    """A flag for each entry that was cut, and that somebody found to say the same as another chunk."""
+    return known.cut_from.holds(rankings.chunk) & known.classes.holds(rankings.chunk)
 
 
 def inadmissible_entries(known: Known, rankings: Rankings) -> BoolArray | None:

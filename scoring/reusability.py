@@ -69,6 +69,7 @@ def leave_out(
     questions: int,
     families: Sequence[Sequence[str]] = (),
     classes: Groups = NO_GROUPS,
+    cuts: Groups = NO_GROUPS,
     inadmissible: Inadmissible | None = None,
     by_model: BoolArray | None = None,
 ) -> list[LeftOut]:
@@ -84,7 +85,7 @@ def leave_out(
 
     def scores(keep: BoolArray) -> dict[str, _Score]:
         return _scores(
-            labels, keep, systems, plan, measure, rules, questions, classes, inadmissible, by_model
+            labels, keep, systems, plan, measure, rules, questions, classes, cuts, inadmissible, by_model
         )
 
     before = scores(np.ones(len(labels.grade), dtype=bool))
@@ -147,6 +148,7 @@ def _scores(
     rules: Rules,
     questions: int,
     classes: Groups,
+    cuts: Groups,
     inadmissible: Inadmissible | None,
     by_model: BoolArray | None,
 ) -> dict[str, _Score]:
@@ -156,6 +158,7 @@ def _scores(
         kept,
         questions=questions,
         classes=classes,
+        cuts=cuts,
         inadmissible=inadmissible,
         by_model=None if by_model is None else by_model[keep],
     )

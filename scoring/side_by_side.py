@@ -46,8 +46,10 @@ def columns(comparison: Comparison, question_pk: int, depth: int) -> tuple[Colum
     """
     runs = (comparison.run_a, comparison.run_b)
     rankings = Ranking.objects.filter(run__in=runs, question=question_pk).values_list("chunk_ids", flat=True)
-    returned = np.array([chunk for chunks in rankings for chunk in chunks], dtype=np.int64)
-    known = read_known(comparison.release, Excerpt(question_pk, returned))
+    returned = {chunk for chunks in rankings for chunk in chunks}
+    wholes = Chunk.objects.filter(cut_passages__in=returned).values_list("pk", flat=True)
+    excerpt = Excerpt(question_pk, np.array(sorted(returned.union(wholes)), dtype=np.int64))
+    known = read_known(comparison.release, excerpt)
     if not known.question_ids:
         raise KeyError(question_pk)
     loaded = [read_run(run, known) for run in runs]
@@ -97,7 +99,10 @@ def _entries(
             chunk=chunks[chunk],
             text=texts.get(chunk),
             grade=None if grade == UNJUDGED else grade,
-            again=grade != UNJUDGED and not counts and not inadmissible,
+            again=grade != UNJUDGED
+            and not counts
+            and not inadmissible
+            and not (grade == 0 and chunks[chunk].cut_from_id),
             inadmissible=inadmissible,
             by_model=by_model,
             other_rank=other.get(chunk),

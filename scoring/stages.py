@@ -28,7 +28,8 @@ _LOST: Mapping[Stage, Fate] = {
 class StageRun(NamedTuple):
     """A run at one stage, matched, with the depth that is handed on to the next stage (None: all of it).
 
-    ``truncated`` marks entries whose text was cut (stage ``context``); one flag an entry, or None for none.
+    ``truncated`` marks entries whose text was cut (stage ``context``), as it was matched with; one flag an entry, or
+    None for none.
     """
 
     stage: Stage
@@ -58,10 +59,11 @@ def trace(truth: Truth, questions: Sequence[int], runs: Sequence[StageRun], *, t
 
     The stage at which a unit is first absent has lost it, even if it turns up again later. A truncated
     passage does not carry the full passage's grade: a unit that only truncated entries hold is "truncated in
-    packing". A stage that was not run loses nothing. Raises ValueError for no run, or two runs of one stage.
+    packing", unless what was left of it was found relevant by itself. A stage that was not run loses nothing.
+    Raises ValueError for no run, or two runs of one stage.
     """
     ordered = _ordered(runs)
-    present = [(run, _present(truth, run)) for run in ordered]
+    present = [(run, _present(run, threshold)) for run in ordered]
     result = []
     for question in questions:
         for row in range(int(truth.first[question]), int(truth.first[question + 1])):
@@ -78,16 +80,16 @@ def _ordered(runs: Sequence[StageRun]) -> list[StageRun]:
     return [by_stage[stage] for stage in STAGES if stage in by_stage]
 
 
-def _present(truth: Truth, run: StageRun) -> tuple[set[int], set[int]]:
-    """Return the truth's rows that the run holds whole, and those that it holds at all."""
+def _present(run: StageRun, threshold: int) -> tuple[set[int], set[int]]:
+    """Return the truth's rows that the run holds whole, or cut but still relevant, and those that it holds at all."""
     graded = run.graded
-    within = graded.grade >= 0
+    within = graded.known.copy()
     if run.k is not None:
         within &= graded.rank <= run.k
     within &= ~graded.inadmissible
     whole = within.copy()
     if run.truncated is not None:
-        whole &= ~np.asarray(run.truncated, dtype=bool)
+        whole &= ~np.asarray(run.truncated, dtype=bool) | (graded.grade >= threshold)
     return set(graded.row[whole].tolist()), set(graded.row[within].tolist())
 
 

@@ -8,8 +8,9 @@ ids cannot occur, a class or document is counted once, and rankings of one lengt
 measures of a call see one map of gains: exponential gain is handed over as grades 2^grade - 1, with the
 threshold mapped alike, which moves no grade across the threshold.
 
-What the library lacks is computed here: the cut-off of RR@k, Judged@k, RBP and its residual; and, where a
-pool was sampled at several rates, which trec_eval's infAP does not know, in `scoring.inferred`.
+What the library lacks is computed here: the cut-off of RR@k, Judged@k, RBP and its residual; and in
+`scoring.inferred` what holds where a pool was sampled at several rates, which trec_eval's infAP does not know, and
+nDCG where a cut passage has less to give than its unit, which stands in the ideal with its own grade.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ import numpy as np
 import pytrec_eval
 
 from scoring.classes import UNJUDGED, BoolArray, FloatArray, Graded, Truth
-from scoring.inferred import inferred_ap, inferred_ndcg
+from scoring.inferred import inferred_ap, inferred_ndcg, ndcg
 from scoring.measures import MAX_EXPONENTIAL_GRADE, Gain, Measure, gain_of
 from scoring.policies import count_unjudged
 
@@ -109,14 +110,30 @@ def question_values(
         else:
             by_threshold.setdefault(measure.rel or threshold, []).append(column)
     positions = _Positions()
-    layouts: dict[int | None, _Layout] = {}
+    lowered = _lowered(truth, graded)
+    layouts: dict[tuple[int | None, int], _Layout] = {}
     for level, columns in by_threshold.items():
         asked = [measures[column] for column in columns]
-        depth = _deepest(asked)
-        if depth not in layouts:
-            layouts[depth] = _lay_out(truth, graded, depth, gain, positions)
-        _fill(values, layouts[depth], asked, columns, gain_of(level, gain))
+        key = _deepest(asked), level if lowered.any() else 0
+        if key not in layouts:
+            layouts[key] = _lay_out(truth, graded, *key, gain, positions)
+        _fill(values, layouts[key], asked, columns, gain_of(level, gain))
+    if lowered.any():
+        for column, measure in enumerate(measures):
+            if measure.family == "nDCG":
+                exact = ndcg(truth, graded, k=measure.k, gain=gain)
+                values[lowered, column] = exact[lowered]
     return values
+
+
+def _lowered(truth: Truth, graded: Graded) -> BoolArray:
+    """Return which rankings hold a unit by a cut passage whose grade is below the unit's."""
+    lowered = np.zeros(len(graded.question), dtype=bool)
+    if truth.cut is not None:
+        counted = np.flatnonzero(graded.counts)
+        below = counted[graded.grade[counted] < truth.grade[graded.row[counted]]]
+        lowered[np.searchsorted(graded.start, below, side="right") - 1] = True
+    return lowered
 
 
 def _check_gain(truth: Truth, gain: Gain) -> None:
@@ -135,19 +152,25 @@ def _deepest(measures: Sequence[Measure]) -> int | None:
     return None if None in cutoffs else max(k for k in cutoffs if k is not None)
 
 
-def _lay_out(truth: Truth, graded: Graded, depth: int | None, gain: Gain, positions: _Positions) -> _Layout:
-    """Return the rankings as positions and the labels as gains at positions."""
-    gains = np.array([gain_of(g, gain) for g in range(int(truth.grade.max(initial=0)) + 1)])[truth.grade]
+def _lay_out(
+    truth: Truth, graded: Graded, depth: int | None, level: int, gain: Gain, positions: _Positions
+) -> _Layout:
+    """Return the rankings as positions and the labels as gains at positions.
+
+    A unit at or above the ``level`` that only a cut passage below it stands for is missed all the same.
+    """
+    by_grade = np.array([gain_of(g, gain) for g in range(int(truth.grade.max(initial=0)) + 1)])
+    gains = by_grade[truth.grade]
     rank = graded.rank
     within = np.ones(len(rank), dtype=bool) if depth is None else rank <= depth
     counted = np.flatnonzero(graded.counts & within)
     pooled = np.flatnonzero(graded.pooled & within)
     seen = np.zeros(len(truth.key), dtype=bool)
-    seen[graded.row[counted]] = True
+    seen[graded.row[counted]] = (graded.grade[counted] >= level) | (truth.grade[graded.row[counted]] < level)
     bounds = np.searchsorted(counted, graded.start).tolist()
     pooled_bounds = np.searchsorted(pooled, graded.start).tolist()
     place = (rank[counted] - 1).tolist()
-    gain_there = gains[graded.row[counted]].tolist()
+    gain_there = by_grade[graded.grade[counted]].tolist()
     pooled_place = (rank[pooled] - 1).tolist()
     names = positions.grow(int(rank.max(initial=0)))
     layout = _Layout([], {}, {})

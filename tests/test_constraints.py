@@ -6,6 +6,7 @@ import datetime
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from evalsets.models import Chunk, ChunkRevision, EvalSet, ImportedFile, Member, Question
 from judging.models import Assessor, KeptFigures, PairVerdict
@@ -28,6 +29,7 @@ WRITTEN = [
     ("chunk_id_twice_in_evalset", Chunk, {"external_id": "a"}),
     ("chunk_without_id", Chunk, {"external_id": ""}),
     ("chunk_revised_without_text", Chunk, {"has_text": False, "revision": 2}),
+    ("chunk_cut_from_itself", Chunk, {"cut_from": F("id")}),
     ("revision_span_backwards", ChunkRevision, {"start": 5, "end": 4}),
     ("revision_period_backwards", ChunkRevision, DAYS),
     ("question_id_twice_in_evalset", Question, {"external_id": "q1"}),

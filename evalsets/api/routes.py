@@ -51,7 +51,7 @@ def evalset_facts(request: ApiRequest) -> dict[str, Any]:
     return {
         **{name: getattr(evalset, name) for name in names},
         "questions": evalset.questions.count(),
-        "chunks": evalset.chunks.count(),
+        "chunks": evalset.chunks.whole().count(),
         "token": {
             "name": caller.token.name,
             "role": caller.role,

@@ -3,6 +3,9 @@
 A chunk may be known by its ID alone: a run or a qrels file named it before its text arrived. The text that arrives
 first is revision 1, so a judgment imported before it belongs to revision 1. Another text under the same ID is the
 next revision; judgments stay with the revision that was read.
+
+A passage that a system cut short on its way into a context is a chunk of its own, bound to the one it was cut from: its
+text is judged by itself, and scoring counts it as the whole chunk's at the grade of what was left.
 """
 
 from __future__ import annotations
@@ -18,6 +21,10 @@ from evalsets.models.evalset import EvalSet
 
 
 class ChunkQuerySet(models.QuerySet["Chunk"]):
+    def whole(self) -> ChunkQuerySet:
+        """Without the passages that were cut from others: what a corpus holds."""
+        return self.filter(cut_from=None)
+
     def matching(self, text: str) -> ChunkQuerySet:
         """Those whose ID, title or current text has `text` in it, in whatever case, or whose parent document it names.
 
@@ -47,6 +54,15 @@ class Chunk(models.Model):
         db_default=1, default=1, help_text="Number of the current revision."
     )
     has_text = models.BooleanField(db_default=False, default=False)
+    cut_from = models.ForeignKey(
+        "self",
+        models.CASCADE,
+        null=True,
+        blank=True,
+        db_index=False,  # few have one: see the indexes below
+        related_name="cut_passages",
+        help_text="The whole chunk, where this is what a run's context held of it.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = ChunkQuerySet.as_manager()
@@ -65,6 +81,9 @@ class Chunk(models.Model):
                 condition=models.Q(revision__gt=1),
                 name="chunk_revised",
             ),
+            models.Index(
+                fields=["cut_from"], condition=models.Q(cut_from__isnull=False), name="chunk_cut_from_another"
+            ),
             GinIndex(OpClass(Upper("external_id"), "gin_trgm_ops"), name="chunk_id_trigrams"),
         ]
         constraints = [
@@ -72,6 +91,9 @@ class Chunk(models.Model):
             models.CheckConstraint(condition=~models.Q(external_id=""), name="chunk_without_id"),
             models.CheckConstraint(
                 condition=models.Q(has_text=True) | models.Q(revision=1), name="chunk_revised_without_text"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(cut_from=models.F("id")), name="chunk_cut_from_itself"
             ),
         ]
 

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 
 import orjson
 
-from labels.exports.reading import CHUNKS_AT_ONCE, class_rows, in_batches, question_rows, revisions_of
+from labels.exports.reading import (
+    CHUNKS_AT_ONCE,
+    LABELS,
+    class_rows,
+    in_batches,
+    labels_of,
+    question_rows,
+    revisions_of,
+)
 from labels.models import Release
 
 # What BEIR's loader calls a split; questions in no split of ours are test questions.
@@ -68,10 +76,12 @@ def _splits(release: Release) -> list[tuple[str | None, str]]:
 
 
 def _pairs(release: Release) -> Iterator[tuple[int, int, str]]:
-    """(Chunk.id, revision, ID) of every chunk of the release, each once."""
+    """(Chunk.id, revision, ID) of every chunk of the release, each once; cut passages are no part of the corpus."""
     seen: set[int] = set()
-    for rows in (question_rows(release, "chunk_ids", "revisions", "external_ids"), class_rows(release)):
+    fields = ("chunk_ids", "revisions", "external_ids", "cut_ids")
+    for rows in (question_rows(release, *fields), class_rows(release)):
         for row in rows:
+            seen.update(getattr(row, "cut_ids", []))
             for chunk, revision, name in zip(row.chunk_ids, row.revisions, row.external_ids, strict=True):
                 if chunk not in seen:
                     seen.add(chunk)
@@ -103,19 +113,16 @@ def _queries(release: Release) -> Iterator[bytes]:
 def _from_models(release: Release) -> Iterator[bytes]:
     """The labels that are outside judges', in the form of qrels."""
     yield HEADER
-    for row in question_rows(
-        release, "external_id", "chunk_ids", "external_ids", "grades", "model_chunk_ids"
-    ):
-        by_models = set(row.model_chunk_ids)
-        labels = zip(row.chunk_ids, row.external_ids, row.grades, strict=True)
+    for row in question_rows(release, "external_id", *LABELS):
         yield "".join(
-            f"{row.external_id}\t{name}\t{grade}\n" for chunk, name, grade in labels if chunk in by_models
+            f"{row.external_id}\t{label.id}\t{label.grade}\n" for label in labels_of(row) if label.by_model
         ).encode()
 
 
 def _qrels(release: Release, split: str | None) -> Iterator[bytes]:
     yield HEADER
-    for row in question_rows(release, "external_id", "details", "external_ids", "grades"):
+    for row in question_rows(release, "external_id", "details", *LABELS):
         if row.details["split"] == split and row.grades:
-            pairs = zip(row.external_ids, row.grades, strict=True)
-            yield "".join(f"{row.external_id}\t{chunk}\t{grade}\n" for chunk, grade in pairs).encode()
+            yield "".join(
+                f"{row.external_id}\t{label.id}\t{label.grade}\n" for label in labels_of(row)
+            ).encode()

@@ -8,10 +8,9 @@ from typing import Any
 
 import orjson
 
-from labels.exports.reading import class_of_chunk, question_rows
+from evalsets.models import Chunk
+from labels.exports.reading import LABELS, Label, class_of_chunk, labels_of, question_rows, revisions_of
 from labels.models import Release
-
-FIELDS = ("external_id", "details", "chunk_ids", "external_ids", "grades", "model_chunk_ids", "pool")
 
 
 def records(release: Release) -> Iterator[dict[str, Any]]:
@@ -19,23 +18,20 @@ def records(release: Release) -> Iterator[dict[str, Any]]:
 
     `judged_ids` holds relevant and rejected alike, and only what people judged. `relevant_classes` are the classes
     restricted to members at or above the threshold; a relevant chunk in no class is a class of one. Only a release with
-    labels of outside judges has `model_ids`, which names these labels, and `judges`.
+    labels of outside judges has `model_ids`, which names these labels, and `judges`. Only a question with labels of cut
+    passages has `cut_passages`.
     """
     classes = class_of_chunk(release)
-    for row in question_rows(release, *FIELDS):
-        grades = dict(zip(row.external_ids, row.grades, strict=True))
-        by_models = set(row.model_chunk_ids)
-        names = list(zip(row.external_ids, row.chunk_ids, strict=True))
-        relevant = [item for item, grade in grades.items() if grade >= release.threshold]
+    for row in question_rows(release, "external_id", "details", "revisions", "pool", *LABELS):
+        labels = labels_of(row)
+        relevant = [label for label in labels if label.grade >= release.threshold]
         record = {
             "id": row.external_id,
             "question": row.details["text"],
-            "relevant_doc_ids": relevant,
-            "judged_ids": [name for name, chunk in names if chunk not in by_models],
-            "grades": grades,
-            "relevant_classes": relevant_classes(
-                row.chunk_ids, row.external_ids, row.grades, classes, release.threshold
-            ),
+            "relevant_doc_ids": [label.id for label in relevant],
+            "judged_ids": [label.id for label in labels if not label.by_model],
+            "grades": {label.id: label.grade for label in labels},
+            "relevant_classes": by_class(relevant, classes),
             "pool": row.pool,
             "threshold": release.threshold,
             "scale": release.scale,
@@ -45,20 +41,41 @@ def records(release: Release) -> Iterator[dict[str, Any]]:
             "facts": row.details["facts"],
         }
         if release.judges:
-            record["model_ids"] = [name for name, chunk in names if chunk in by_models]
+            record["model_ids"] = [label.id for label in labels if label.by_model]
             record["judges"] = release.judges
+        if row.cut_ids:
+            record["cut_passages"] = cut_passages(row)
         yield record
 
 
-def relevant_classes(
-    chunk_ids: list[int], external_ids: list[str], grades: list[int], classes: dict[int, int], threshold: int
-) -> list[list[str]]:
-    """The relevant chunks' IDs by class, members and classes in the order given; `classes` maps Chunk.id to a class."""
+def by_class(labels: list[Label], classes: dict[int, int]) -> list[list[str]]:
+    """The chunks' IDs by class, members and classes in the order given; `classes` maps Chunk.id to a class."""
     found: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
-    for chunk, name, grade in zip(chunk_ids, external_ids, grades, strict=True):
-        if grade >= threshold:
-            found[("class", classes[chunk]) if chunk in classes else ("chunk", chunk)].append(name)
+    for label in labels:
+        key = ("class", classes[label.chunk]) if label.chunk in classes else ("chunk", label.chunk)
+        found[key].append(label.id)
     return list(found.values())
+
+
+def cut_passages(row: Any) -> list[dict[str, Any]]:
+    """The labels of cut passages, each with its text and `cut_from`, the ID of the chunk it was cut from."""
+    wholes = Chunk.objects.filter(pk__in=row.cut_ids).values_list("pk", "cut_from__external_id")
+    cut_from = dict(wholes)
+    texts = revisions_of(list(zip(row.chunk_ids, row.revisions, strict=True)))
+    by_models = set(row.model_chunk_ids)
+    return [
+        {
+            "id": name,
+            "cut_from": cut_from[chunk],
+            "text": texts[chunk, revision].text,
+            "grade": grade,
+            "from_model": chunk in by_models,
+        }
+        for chunk, name, revision, grade in zip(
+            row.chunk_ids, row.external_ids, row.revisions, row.grades, strict=True
+        )
+        if chunk in cut_from
+    ]
 
 
 def label_jsonl(release: Release) -> Iterator[bytes]:

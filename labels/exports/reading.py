@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from evalsets.models import ChunkRevision
 from labels.models import Release, ReleaseQuestion
@@ -25,6 +25,30 @@ def question_rows(release: Release, *fields: str) -> Iterator[Any]:
     for first in range(0, release.counts["questions"], QUESTIONS_AT_ONCE):
         batch = rows.filter(position__gte=first, position__lt=first + QUESTIONS_AT_ONCE)
         yield from batch.values_list(*fields, named=True)
+
+
+class Label(NamedTuple):
+    """The label of a chunk (Chunk.id and its ID) for a question; `by_model`: no person gave it."""
+
+    chunk: int
+    id: str
+    grade: int
+    by_model: bool
+
+
+#: The fields of a question that `labels_of` reads.
+LABELS = ("chunk_ids", "external_ids", "grades", "model_chunk_ids", "cut_ids")
+
+
+def labels_of(row: Any) -> list[Label]:
+    """The labels of a question's row for who evaluates with them: those of cut passages are left out, since only one
+    run's context holds such a text, and in qrels it would be a relevant document that no other run can return."""
+    cut, by_models = set(row.cut_ids), set(row.model_chunk_ids)
+    return [
+        Label(chunk, name, grade, chunk in by_models)
+        for chunk, name, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True)
+        if chunk not in cut
+    ]
 
 
 def class_rows(release: Release) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from evalsets.errors import BadInput
 from evalsets.models import Chunk
-from labels.exports.reading import class_rows, in_blocks, question_rows
+from labels.exports.reading import LABELS, class_rows, in_blocks, labels_of, question_rows
 from labels.models import Release
 from labels.services.freezing import has_space
 from pooling.formats import MARK_OF_MODEL
@@ -48,7 +48,7 @@ def refuse_lost_lines(questions: list[str]) -> None:
 def qrels(release: Release) -> Iterator[bytes]:
     """`question 0 chunk grade`, one label a line, by the bytes of question ID, then chunk ID; grade 0 included.
 
-    `model` stands for the 0 where the label is an outside judge's.
+    Cut passages are left out. `model` stands for the 0 where the label is an outside judge's.
     """
     _refuse_what_qrels_lose(release)
     return in_blocks(_qrels_of_questions(release))
@@ -63,14 +63,11 @@ def _refuse_what_qrels_lose(release: Release) -> None:
 
 
 def _qrels_of_questions(release: Release) -> Iterator[str]:
-    for row in question_rows(
-        release, "external_id", "chunk_ids", "external_ids", "grades", "model_chunk_ids"
-    ):
-        by_models = set(row.model_chunk_ids)
+    for row in question_rows(release, "external_id", *LABELS):
         yield "".join(
             [
-                f"{row.external_id} {MARK_OF_MODEL if chunk in by_models else 0} {name} {grade}\n"
-                for chunk, name, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True)
+                f"{row.external_id} {MARK_OF_MODEL if label.by_model else 0} {label.id} {label.grade}\n"
+                for label in labels_of(row)
             ]
         )
 
@@ -88,15 +85,12 @@ def propagated_qrels(release: Release) -> Iterator[bytes]:
 
 def _propagated(release: Release) -> Iterator[str]:
     members = {chunk: row for row in class_rows(release) for chunk in row.chunk_ids}
-    for row in question_rows(
-        release, "external_id", "chunk_ids", "external_ids", "grades", "model_chunk_ids"
-    ):
-        by_models = set(row.model_chunk_ids)
+    for row in question_rows(release, "external_id", *LABELS):
         # Whether people said it, then the grade: the greatest stands.
         found: dict[str, tuple[bool, int]] = {}
-        for chunk, external_id, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True):
-            for name in members[chunk].external_ids if chunk in members else [external_id]:
-                found[name] = max((chunk not in by_models, grade), found.get(name, (False, 0)))
+        for label in labels_of(row):
+            for name in members[label.chunk].external_ids if label.chunk in members else [label.id]:
+                found[name] = max((not label.by_model, label.grade), found.get(name, (False, 0)))
         yield "".join(
             f"{row.external_id} {0 if by_people else MARK_OF_MODEL} {name} {grade}\n"
             for name, (by_people, grade) in sorted(found.items(), key=lambda item: item[0].encode())

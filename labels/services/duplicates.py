@@ -30,7 +30,7 @@ JOIN (
     JOIN judging_assessor a ON a.id = j.assessor_id AND a.kind <> 'model'
     WHERE j.evalset_id = %(evalset)s
 ) AS known USING (id)
-WHERE c.has_text
+WHERE c.has_text AND c.cut_from_id IS NULL
 ORDER BY c.id"""
 
 
@@ -90,7 +90,7 @@ def find_duplicates(*, evalset: EvalSet, by: User | None, progress: Progress = s
 
 
 def chunks_in_play(evalset: EvalSet) -> list[int]:
-    """Chunk.id of the chunks with a text that any pool holds or anybody judged, rising."""
+    """Chunk.id of the chunks with a text that any pool holds or anybody judged, rising; a cut passage is no copy."""
     with connection.cursor() as cursor:
         cursor.execute(_IN_PLAY, {"evalset": evalset.pk})
         return [key for (key,) in cursor]

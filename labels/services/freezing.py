@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from django.db import connection
@@ -23,9 +23,11 @@ from labels.settling import COLUMNS, SETTLED, SettledPair, settle_parameters
 
 QUESTIONS_AT_ONCE = 200
 
-# One row a pair of these questions, in the order of the chunk IDs' bytes.
+# One row a pair of these questions, in the order of the chunk IDs' bytes. A cut passage that somebody called the same
+# content as another chunk is a member of their class like any other.
 PAIRS = f"""{SETTLED}
-SELECT {COLUMNS}, c.external_id, c.revision, c.has_text
+SELECT {COLUMNS}, c.external_id, c.revision, c.has_text, c.cut_from_id IS NOT NULL
+    AND NOT EXISTS (SELECT FROM judging_classmember member WHERE member.chunk_id = c.id)
 FROM settled JOIN evalsets_chunk c ON c.id = settled.chunk_id
 ORDER BY settled.question_id, c.external_id"""  # noqa: S608
 
@@ -67,6 +69,7 @@ class Tally:
         self.numbers["contested"] += sum(item["why"] == "contested" for item in frozen.unlabelled)
         self.numbers["skipped_only"] += sum(item["why"] == "skipped-only" for item in frozen.unlabelled)
         self.numbers["from_models"] += len(frozen.model_chunk_ids)
+        self.numbers["cut_passages"] += len(frozen.cut_ids)
         self.numbers["without_text"] += without_text
         self.by_grade.update(frozen.grades)
         self.by_why.update(frozen.why)
@@ -84,6 +87,7 @@ class Tally:
             "contested",
             "skipped_only",
             "from_models",
+            "cut_passages",
             "without_text",
         )
         return {
@@ -112,11 +116,21 @@ def freeze_questions(
         ]
 
 
+class _Pair(NamedTuple):
+    """A settled pair with what is to be frozen of its chunk."""
+
+    settled: SettledPair
+    external_id: str
+    revision: int
+    has_text: bool
+    is_cut: bool
+
+
 class _Facts:
     """What the batch queries found of one question."""
 
     def __init__(self) -> None:
-        self.pairs: list[tuple[SettledPair, str, int, bool]] = []
+        self.pairs: list[_Pair] = []
         self.pool: list[dict[str, Any]] = []
         self.judgment_ids: list[int] = []
         self.judgments = 0
@@ -130,8 +144,9 @@ def _with_facts(
     facts: defaultdict[int, _Facts] = defaultdict(_Facts)
     with connection.cursor() as cursor:
         cursor.execute(PAIRS, settle_parameters(evalset, questions=keys, judges=judges))
-        for *pair, external_id, revision, has_text in cursor:
-            facts[pair[0]].pairs.append((SettledPair(*pair), external_id, revision, has_text))
+        for *settled, external_id, revision, has_text, is_cut in cursor:
+            pair = _Pair(SettledPair(*settled), external_id, revision, has_text, is_cut)
+            facts[pair.settled.question_id].pairs.append(pair)
         cursor.execute(POOLED_RUNS, [keys])
         for question, system, run, stage, k, date in cursor:
             facts[question].pool.append(
@@ -148,8 +163,9 @@ def _with_facts(
 def _freeze(
     question: Question, position: int, release_id: int, facts: _Facts, tally: Tally
 ) -> ReleaseQuestion:
-    labelled = [item for item in facts.pairs if item[0].label is not None]
-    chunk_ids = [pair.chunk_id for pair, *_ in labelled]
+    labelled = [pair for pair in facts.pairs if pair.settled.label is not None]
+    settled = [pair.settled for pair in labelled]
+    chunk_ids = [pair.chunk_id for pair in settled]
     frozen = ReleaseQuestion(
         release_id=release_id,
         question=question,
@@ -157,30 +173,31 @@ def _freeze(
         external_id=question.external_id,
         details=question.as_json(),
         chunk_ids=chunk_ids,
-        external_ids=[external_id for _, external_id, _, _ in labelled],
-        revisions=[revision for _, _, revision, _ in labelled],
-        grades=[pair.label for pair, *_ in labelled],
-        why=[pair.why for pair, *_ in labelled],
-        judgment_counts=[len(pair.grades) + (pair.why == "adjudicated") for pair, *_ in labelled],
-        model_chunk_ids=[pair.chunk_id for pair, *_ in labelled if pair.model_grades],
+        external_ids=[pair.external_id for pair in labelled],
+        revisions=[pair.revision for pair in labelled],
+        grades=[pair.label for pair in settled],
+        why=[pair.why for pair in settled],
+        judgment_counts=[len(pair.grades) + (pair.why == "adjudicated") for pair in settled],
+        model_chunk_ids=[pair.chunk_id for pair in settled if pair.model_grades],
+        cut_ids=[pair.settled.chunk_id for pair in labelled if pair.is_cut],
         unlabelled=[
             {
-                "chunk_id": pair.chunk_id,
-                "id": external_id,
-                "why": pair.why,
-                "grades": pair.grades,
-                "skips": pair.skips,
-                "revision": revision,
+                "chunk_id": pair.settled.chunk_id,
+                "id": pair.external_id,
+                "why": pair.settled.why,
+                "grades": pair.settled.grades,
+                "skips": pair.settled.skips,
+                "revision": pair.revision,
             }
-            for pair, external_id, revision, _ in facts.pairs
-            if pair.label is None
+            for pair in facts.pairs
+            if pair.settled.label is None
         ],
         pool=facts.pool,
         judgment_ids=facts.judgment_ids,
         pooled_ids=facts.sampled.left_out(set(chunk_ids)) if facts.sampled else [],
         inclusion=facts.sampled.inclusion(chunk_ids) if facts.sampled else None,
     )
-    tally.add(frozen, judgments=facts.judgments, without_text=sum(not has_text for *_, has_text in labelled))
+    tally.add(frozen, judgments=facts.judgments, without_text=sum(not pair.has_text for pair in labelled))
     return frozen
 
 
@@ -206,6 +223,11 @@ def freeze_classes(evalset: EvalSet, *, release_id: int) -> list[ReleaseClass]:
         )
         for number, members_of_one in enumerate(by_class.values())
     ]
+
+
+def _names(frozen: ReleaseQuestion, chunks: Sequence[int]) -> list[str]:
+    """The IDs of these of its labelled chunks."""
+    return [frozen.external_ids[frozen.chunk_ids.index(chunk)] for chunk in chunks]
 
 
 class ContentHash:
@@ -241,9 +263,7 @@ class ContentHash:
                         strict=True,
                     )
                 ],
-                "from_models": [
-                    frozen.external_ids[frozen.chunk_ids.index(chunk)] for chunk in frozen.model_chunk_ids
-                ],
+                "from_models": _names(frozen, frozen.model_chunk_ids),
                 "pooled": sorted(names_of_pooled[chunk] for chunk in frozen.pooled_ids),
                 "inclusion": frozen.inclusion,
                 "unlabelled": [
@@ -252,6 +272,8 @@ class ContentHash:
                 ],
                 "pool": frozen.pool,
                 "judgments": len(frozen.judgment_ids),
+                # Only where there are any: what was released before there were any keeps its hash.
+                **({"cut_passages": _names(frozen, frozen.cut_ids)} if frozen.cut_ids else {}),
             }
         )
 

@@ -65,11 +65,12 @@ SELECT r.chunk_id, r.number, c.created_at, true
 FROM judged
 JOIN evalsets_chunk c ON c.id = judged.chunk_id
 JOIN evalsets_chunkrevision r ON r.chunk_id = judged.chunk_id AND r.number = judged.revision
-WHERE NOT EXISTS (SELECT FROM labels_textmapping m WHERE m.old_chunk_id = c.id AND m.old_revision = r.number)
+WHERE c.cut_from_id IS NULL
+  AND NOT EXISTS (SELECT FROM labels_textmapping m WHERE m.old_chunk_id = c.id AND m.old_revision = r.number)
 UNION ALL
 SELECT c.id, c.revision, c.created_at, false
 FROM evalsets_chunk c
-WHERE c.has_text AND NOT EXISTS (SELECT FROM judged WHERE judged.chunk_id = c.id)
+WHERE c.has_text AND c.cut_from_id IS NULL AND NOT EXISTS (SELECT FROM judged WHERE judged.chunk_id = c.id)
   AND c.id IN (
       SELECT unnest(k.chunk_ids[1:%(depth)s])
       FROM pooling_ranking k JOIN pooling_run run ON run.id = k.run_id WHERE run.evalset_id = %(evalset)s

@@ -28,11 +28,15 @@ RELATION_CHOICES = (
 )
 
 
+# A chunk's page names so many of the passages that were cut from it.
+MOST_CUT_PASSAGES = 50
+
+
 @require_GET
 @access.reader
 def chunk_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    chunks = evalset.chunks.all()
     text, only = request.GET.get("q", "").strip(), request.GET.get("only", "")
+    chunks = evalset.chunks.exclude(cut_from=None) if only == "cut" else evalset.chunks.whole()
     if only == "waiting":
         chunks = chunks.filter(has_text=False)
     elif only == "revised":
@@ -69,7 +73,7 @@ class GradeShown(NamedTuple):
 @require_GET
 @access.reader
 def chunk_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
-    chunk = get_object_or_404(evalset.chunks, pk=pk)
+    chunk = get_object_or_404(evalset.chunks.select_related("evalset", "cut_from__evalset"), pk=pk)
     revisions = list(chunk.revisions.order_by("number"))
     history = [RevisionShown(revision, None) for revision in revisions[:1]]
     history += [RevisionShown(new, difference(old.text, new.text)) for old, new in pairwise(revisions)]
@@ -81,6 +85,7 @@ def chunk_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
         "history": history[::-1],
         "neighbours": neighbours_of(chunk, current) if current else [],
         "grades": grades_by_question(chunk),
+        "cut_passages": chunk.cut_passages.select_related("evalset")[:MOST_CUT_PASSAGES],
         "chunk_class": class_of(chunk),
         "relations": relations_of(chunk),
         "verdicts": RELATION_CHOICES,

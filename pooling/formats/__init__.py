@@ -6,6 +6,7 @@ Each reader takes a path and answers with records and `findings` (faults and war
 
 from .catalogue import FORMATS, Format, Kind, format_names
 from .chunks import ChunkFile, ChunkRecord
+from .cut_passages import CutPassage
 from .faults import MEANINGS, Example, Faults, Findings
 from .known_answers import read_known_answers
 from .opening import Limits, Progress, Source, Unreadable
@@ -24,6 +25,7 @@ __all__ = [
     "REMAINDER_KEYS",
     "ChunkFile",
     "ChunkRecord",
+    "CutPassage",
     "Duplicates",
     "Example",
     "Fact",

@@ -88,6 +88,7 @@ MEANINGS: dict[str, str] = {
     "questions-skipped": "The eval set does not have these questions; they were left out.",
     "questions-missing": "The file says nothing of these questions of the eval set.",
     "questions-declared-empty": "The file says nothing of these questions; they were declared empty.",
+    "cut-without-text": "Passages were cut short, but their texts are not there; they stay unjudged.",
     "questions-empty": "The run returned nothing for these questions.",
     "questions-without-labels": "These questions have no label in the file.",
     "question-reworded": "The question's text changes.",

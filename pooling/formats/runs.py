@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from .cut_passages import CutPassage, CutPassages
 from .entries import Duplicates, Entries, Order, arrange
 from .faults import Findings
 from .opening import Limits, Progress, Source, Unreadable
@@ -24,7 +25,8 @@ class RankingRecord:
 
     `chunks` are positions in the run's vocabulary (int32). `scores` (float64) are as long, or None where the
     file has none. An empty ranking has no chunks. `passages`, where the run carries texts, is as long as
-    `chunks`. `line` is where the ranking starts in the file.
+    `chunks`; a passage that was cut stands in `chunks` in its chunk's place. `line` is where the ranking starts
+    in the file.
     """
 
     question: str
@@ -40,12 +42,14 @@ class RunFile:
     """What was read. Without faults, `rankings` holds every question of the file once, in file order.
 
     `read` counts the entries of the file; `dropped` those that were left out as duplicates; `tags` are the run
-    tags in order of appearance; `digest` is the SHA-256 of the unpacked content.
+    tags in order of appearance; `digest` is the SHA-256 of the unpacked content. The last positions of the vocabulary
+    are those of `cut_passages`.
     """
 
     sniff: Sniff | None = None
     rankings: list[RankingRecord] = field(default_factory=list)
     vocabulary_array: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+    cut_passages: list[CutPassage] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
     read: int = 0
     dropped: int = 0
@@ -54,9 +58,14 @@ class RunFile:
 
     @cached_property
     def vocabulary(self) -> list[str]:
-        """The IDs of all chunks of the run, each once."""
+        """The IDs of all chunks and cut passages of the run, each once."""
         ids: list[str] = self.vocabulary_array.to_pylist()
         return ids
+
+    @cached_property
+    def chunks(self) -> list[str]:
+        """The IDs of all chunks of the run, each once: the vocabulary without the cut passages."""
+        return self.vocabulary[: len(self.vocabulary) - len(self.cut_passages)]
 
 
 def read_run(
@@ -95,7 +104,7 @@ def read_run(
     arranged = arrange(entries, order=order, duplicates=duplicates, findings=findings)
     result.dropped = len(entries) - len(arranged.rows)
     if not findings.faults:
-        result.vocabulary_array = entries.vocabulary
+        cut = CutPassages(entries.vocabulary.to_pylist() if extra.passages else [])
         names: list[str] = entries.questions.to_pylist()
         chunks, scores = entries.chunk[arranged.rows], entries.score[arranged.rows]
         bounds = arranged.starts.tolist()
@@ -112,8 +121,21 @@ def read_run(
             if extra.passages:
                 passages = [extra.passages.get(row) for row in rows.tolist()]
                 ranking.passages = passages if any(passages) else None
+                ranking.chunks = cut.name(ranking.question, ranking.chunks, passages)
             found[ranking.question] = ranking
         result.rankings = with_empty_rankings(found, extra)
+        result.vocabulary_array, result.cut_passages = entries.vocabulary, cut.found
+        if cut.found:
+            names = pa.array([passage.id for passage in cut.found], entries.vocabulary.type)
+            result.vocabulary_array = pa.concat_arrays([entries.vocabulary, names])
+        for question, count in cut.textless.items():
+            findings.warnings.add(
+                "cut-without-text",
+                line=found[question].line,
+                field=f"question {question}",
+                expected="the text of each truncated result, as it was packed",
+                count=count,
+            )
     return result
 
 

@@ -83,6 +83,7 @@ def analyse_reusability(
         families=families,
         classes=known.classes,
         inadmissible=known.inadmissible,
+        cuts=known.cuts,
         by_model=known.arrays.by_model,
     )
     document = {
@@ -154,7 +155,7 @@ def analyse_stages(*, release: Release, runs: Sequence[Run], by: User | None = N
     staged = [
         StageRun(
             stage=run.stage,  # type: ignore[arg-type]
-            graded=match(truth, one.rankings, one.inadmissible),
+            graded=match(truth, one.rankings, one.inadmissible, one.truncated),
             k=run.k,
             truncated=None if one.truncated is None else one.truncated.tolist(),
         )

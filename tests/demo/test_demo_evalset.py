@@ -18,6 +18,7 @@ from labels.models import Release, ReleaseQuestion
 from labels.settling import settled_counts
 from pooling.models import Ranking, Run
 
+pytestmark = pytest.mark.django_db
 TODAY = datetime.date(2026, 3, 2)
 
 
@@ -56,7 +57,8 @@ def standing_judgments() -> dict[tuple[str, str], list[Judgment]]:
 
 def test_everything_is_there(demo):
     assert demo.questions.count() == 60
-    assert demo.chunks.filter(has_text=True).count() == demo.chunks.count() == 198
+    assert demo.chunks.whole().filter(has_text=True).count() == demo.chunks.whole().count() == 198
+    assert demo.chunks.exclude(cut_from=None).count() == 57
     assert list(demo.runs.order_by("id").values_list("name", "stage", "k")) == [
         ("bm25", "reranked", 20),
         ("bm25-tuned", "reranked", 20),
@@ -149,7 +151,8 @@ def test_the_demo_opens_on_the_problem(demo):
     low = {name for name, rate in rates.items() if rate is not None and rate < 0.02}
     high = {name for name, rate in rates.items() if rate is not None and 0.25 < rate < 0.5}
     assert low == {"bm25", "bm25-tuned"}
-    assert high == {"char-tfidf", "lsa", "hybrid-candidates", "hybrid-context", "hybrid"}
+    assert high == {"char-tfidf", "lsa", "hybrid-candidates", "hybrid"}
+    assert rates["hybrid-context"] > rates["hybrid"], "what it cut short is nothing that anybody has judged"
 
 
 def test_some_pairs_were_decided_and_some_wait(demo):
@@ -158,7 +161,14 @@ def test_some_pairs_were_decided_and_some_wait(demo):
     for row in decided:
         relevance = truth[row.question.external_id].get(row.chunk.external_id)
         assert row.grade == (relevance.grade if relevance else 0)
-    assert {(row.question.external_id, row.chunk.external_id) for row in decided} & set(DECIDED)
+    # Which pairs two people see is drawn among the database's keys, so it is not the same in every database.
+    seen_differently = {
+        pair
+        for pair, rows in standing_judgments().items()
+        if len({row.grade for row in rows if row.kind == "grade"}) > 1
+    }
+    pairs_decided = {(row.question.external_id, row.chunk.external_id) for row in decided}
+    assert pairs_decided & set(DECIDED) == seen_differently & set(DECIDED)
     assert settled_counts(demo).contested > 1
 
 

@@ -63,6 +63,7 @@ def test_what_a_release_freezes(judged, carol):
         "contested": 1,
         "skipped_only": 1,
         "from_models": 0,
+        "cut_passages": 0,
         "without_text": 0,
         "classes": 0,
         "by_grade": {"0": 2, "1": 0, "2": 0, "3": 1},

@@ -1,5 +1,6 @@
 """Runs: text in, ordered rankings and findings out."""
 
+import json
 import random
 from pathlib import Path
 
@@ -243,9 +244,47 @@ def test_jsonl_carries_abstention_text_and_truncation(tmp_path):
     )
     first, second = run.rankings
     assert (first.abstained, len(first.chunks), second.abstained) == (True, 0, False)
-    assert rankings(run)["q2"] == ["b", "a", "c"]
+    (cut,) = run.cut_passages
+    assert rankings(run)["q2"] == [cut.id, "a", "c"]
     assert second.passages == [("high", True), ("low", False), None]
     assert second.scores.tolist() == [2.0, 1.0, 0.0]
+
+
+def context(*passages: tuple[str, str | None]) -> str:
+    results = [{"id": chunk, "text": text, "truncated": True} for chunk, text in passages]
+    return json.dumps({"qid": "q1", "results": results}) + "\n"
+
+
+def test_a_cut_passage_has_an_id_of_its_own_that_is_the_same_in_every_run(tmp_path):
+    first = run_of(tmp_path, context(("a", "Refunds take"), ("b", "Refunds take")))
+    again = run_of(tmp_path, context(("b", "Refunds take"), ("a", "Refunds")))
+    assert first.chunks == ["a", "b"]
+    assert [(first.chunks[cut.whole], cut.text) for cut in first.cut_passages] == [
+        ("a", "Refunds take"),
+        ("b", "Refunds take"),
+    ]
+    of_a, of_b = (cut.id for cut in first.cut_passages)
+    assert of_a.startswith("a#cut-")
+    assert of_b.startswith("b#cut-")
+    assert of_a.removeprefix("a") != of_b.removeprefix("b")
+    assert again.cut_passages[0].id == of_b
+    assert again.cut_passages[1].id != of_a
+
+
+def test_a_cut_passage_of_the_longest_id_has_a_shorter_one(tmp_path):
+    longest = [512 * "x", 511 * "x" + "y"]
+    run = run_of(tmp_path, context(*((name, "Refunds take") for name in longest)))
+    names = [cut.id for cut in run.cut_passages]
+    assert [len(name) for name in names] == [512, 512]
+    assert len(set(names)) == 2
+
+
+def test_a_passage_that_was_cut_but_not_told_is_warned_of(tmp_path):
+    run = run_of(tmp_path, context(("a", None), ("b", " \n"), ("c", "Refunds")))
+    assert rankings(run)["q1"][:2] == ["a", "b"]
+    (example,) = run.findings.warnings.examples("cut-without-text")
+    assert (example.line, example.field) == (1, "question q1")
+    assert run.findings.warnings.count("cut-without-text") == 2
 
 
 JSONL_FAULTS = {

@@ -23,6 +23,7 @@ class World(NamedTuple):
     chunks: dict[str, int]
     labels: Labels
     classes: Groups
+    cuts: Groups
     truth: Truth
 
     def rankings(self, run: Run) -> Rankings:
@@ -44,6 +45,7 @@ def world(
     *,
     classes: Sequence[Sequence[str]] = (),
     documents: Mapping[str, Sequence[str]] | None = None,
+    cuts: Mapping[str, str] | None = None,
     unanswerable: Sequence[str] = (),
     slices: Mapping[str, Sequence[str]] | None = None,
     extra_questions: Sequence[str] = (),
@@ -69,13 +71,17 @@ def world(
             np.array([place[q] for q, _ in pooled]),
             np.array([number(c) for _, c in pooled]),
         )
-    truth = build_truth(labels, questions=len(ids), classes=grouped, documents=parents, pooled=unjudged)
+    cut_from = sorted((number(cut), number(whole)) for cut, whole in (cuts or {}).items())
+    cut = Groups(*np.array(cut_from, dtype=np.int64).reshape(-1, 2).T)
+    truth = build_truth(
+        labels, questions=len(ids), classes=grouped, documents=parents, cuts=cut, pooled=unjudged
+    )
     questions = Questions(
         ids,
         np.array([q not in unanswerable for q in ids], dtype=bool),
         tuple(tuple((slices or {}).get(q, ())) for q in ids),
     )
-    return World(questions, chunks, labels, grouped, truth)
+    return World(questions, chunks, labels, grouped, cut, truth)
 
 
 def _groups(members: Sequence[Sequence[int]]) -> Groups:

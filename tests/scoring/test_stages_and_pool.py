@@ -114,15 +114,16 @@ STAGES = {
 }
 
 
-def staged(known, k=None, truncated=None):
+def staged(known, k=None, truncated=None, runs=None):
     return [
         StageRun(
             stage,
-            match(known.truth, known.rankings(run)),
+            match(known.truth, known.rankings(run), truncated=flags),
             k=(k or {}).get(stage),
-            truncated=truncated if stage == "context" else None,
+            truncated=flags,
         )
-        for stage, run in STAGES.items()
+        for stage, run in (runs or STAGES).items()
+        for flags in [np.array(truncated) if truncated and stage == "context" else None]
     ]
 
 
@@ -154,6 +155,23 @@ def test_a_truncated_passage_is_lost_in_packing() -> None:
     lost = trace(known.truth, [0], runs, threshold=1)
     assert [one.fate for one in lost] == ["truncated in packing"]
     assert funnel(lost, runs).left[-1] == ("context", 0)
+
+
+@pytest.mark.parametrize(
+    ("own", "fate"), [(None, "truncated in packing"), (0, "truncated in packing"), (1, "kept")]
+)
+def test_what_is_left_of_a_cut_passage_decides_whether_the_evidence_was_kept(own, fate) -> None:
+    labels = {"b": 3} if own is None else {"b": 3, "b~": own}
+    known = world({"q1": labels, "q2": {"e": 1}}, cuts={"b~": "b"})
+    runs = staged(known, truncated=[True, False], runs={**STAGES, "context": {"q1": ["b~", "d2"], "q2": []}})
+    assert [one.fate for one in trace(known.truth, [0], runs, threshold=1)] == [fate]
+
+
+def test_a_unit_that_is_known_by_its_cut_passage_alone_was_not_lost_before() -> None:
+    known = world({"q1": {"b~": 2}, "q2": {"e": 1}}, cuts={"b~": "b"})
+    runs = staged(known, truncated=[True, False], runs={**STAGES, "context": {"q1": ["b~", "d2"], "q2": []}})
+    assert [one.fate for one in trace(known.truth, [0], runs, threshold=1)] == ["kept"]
+    assert [one.fate for one in trace(known.truth, [0], runs, threshold=3)] == []
 
 
 def test_stages_that_were_not_run_lose_nothing_and_each_comes_once() -> None:

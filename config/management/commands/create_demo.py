@@ -22,7 +22,7 @@ class Command(FairpoolCommand):
             "evalset": evalset.slug,
             "created": new,
             "questions": evalset.questions.count(),
-            "chunks": evalset.chunks.count(),
+            "chunks": evalset.chunks.whole().count(),
             "runs": list(evalset.runs.order_by("id").values_list("name", flat=True)),
             "judgments": Judgment.objects.filter(evalset=evalset).count(),
             "open_pairs": BatchPair.objects.filter(batch__evalset=evalset, filled_at__isnull=True).count(),

@@ -17,6 +17,7 @@ from evalsets.services.events import record_event
 from pooling.formats import RankingRecord, RunFile, read_run
 from pooling.models import Run, System
 from pooling.pgcopy import read_tagged_arrays
+from pooling.services.importing.cut_passages import write_cut_passages
 from pooling.services.importing.rankings import content_hash, write_rankings
 from pooling.services.importing.report import (
     SAMPLE_RECORDS,
@@ -163,6 +164,8 @@ def import_run(
     if not chunk_ids.all():
         add_chunks(evalset, [file.vocabulary[at] for at in np.flatnonzero(chunk_ids == 0).tolist()])
         chunk_ids, _has_text = resolve_chunks(evalset)
+    if file.cut_passages:
+        chunk_ids = np.concatenate([chunk_ids, write_cut_passages(evalset, file.cut_passages, chunk_ids)])
     progress(0, len(questions), "writing")
     write_rankings(draft, file, questions, chunk_ids)
     report.written = True
@@ -249,12 +252,13 @@ def match_questions(
 
 
 def match_chunks(report: ImportReport, evalset: EvalSet, file: RunFile) -> npt.NDArray[np.int32]:
-    """By position in the file's vocabulary, Chunk.id; 0 for a chunk that the eval set does not have."""
+    """By position in the file's chunks, Chunk.id; 0 for a chunk that the eval set does not have."""
     make_table("import_vocabulary", 'position int GENERATED ALWAYS AS IDENTITY, external_id text COLLATE "C"')
-    copy_ids("import_vocabulary", "external_id", file.vocabulary)
+    chunks = file.chunks
+    copy_ids("import_vocabulary", "external_id", chunks)
     chunk_ids, has_text = resolve_chunks(evalset)
-    total, with_text = len(file.vocabulary), int(has_text.sum())
-    unknown = [file.vocabulary[at] for at in np.flatnonzero(chunk_ids == 0)[:UNKNOWN_LISTED].tolist()]
+    total, with_text = len(chunks), int(has_text.sum())
+    unknown = [chunks[at] for at in np.flatnonzero(chunk_ids == 0)[:UNKNOWN_LISTED].tolist()]
     if total and not chunk_ids.any() and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
         report_no_overlap(report.findings, evalset, "chunk", unknown)
     else:
@@ -263,6 +267,7 @@ def match_chunks(report: ImportReport, evalset: EvalSet, file: RunFile) -> npt.N
         "chunks": total,
         "chunks_unknown": int((chunk_ids == 0).sum()),
         "chunks_without_text": total - with_text,
+        "cut_passages": len(file.cut_passages),
     }
     return chunk_ids
 
