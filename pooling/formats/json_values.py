@@ -12,7 +12,7 @@ import ijson
 import orjson
 from ijson.common import IncompleteJSONError, JSONError
 
-from evalsets.strict_json import DEEPEST, deeper_than, holds_nul
+from evalsets.strict_json import DEEPEST, holds_nul
 
 from .faults import Findings
 from .opening import LineStream, Source
@@ -76,7 +76,8 @@ def parse_json(text: str, number: int, findings: Findings, *, keys_once: bool = 
                 expected=message + hint,
             )
         return None
-    if deeper_than(value, DEEPEST):
+    keys = keys_in(value, DEEPEST)
+    if keys is None:
         add_depth_fault(findings, number, text)
         return None
     if "\\u0000" in text and holds_nul(value):
@@ -84,28 +85,32 @@ def parse_json(text: str, number: int, findings: Findings, *, keys_once: bool = 
         return None
     if value is None:
         findings.faults.add("json", line=number, value=text, expected="one JSON object on each line")
-    elif keys_once and may_repeat_keys(text, value) and add_key_faults(text, number, findings):
+    elif keys_once and may_repeat_keys(text, keys) and add_key_faults(text, number, findings):
         return None
     return value
 
 
-def may_repeat_keys(text: str, value: Any) -> bool:
-    """Whether the JSON text has more of what ends a key than the value has keys; its texts may hold such too."""
-    keys = keys_in(value)
+def may_repeat_keys(text: str, keys: int) -> bool:
+    """Whether the JSON text has more of what ends a key than `keys`, those that were kept; texts may hold such too."""
     return text.count(":") > keys and len(KEY_ENDS.findall(text)) > keys
 
 
-def keys_in(value: Any) -> int:
-    """How many keys all objects of a JSON value have."""
+def keys_in(value: Any, depth: int) -> int | None:
+    """How many keys all objects of a JSON value have; None where they stand more than `depth` deep in each other."""
     found = 0
     if isinstance(value, dict):
         found = len(value)
         value = value.values()
     elif not isinstance(value, list):
         return 0
+    if depth == 0:
+        return None
     for each in value:
         if isinstance(each, dict | list):
-            found += keys_in(each)
+            inner = keys_in(each, depth - 1)
+            if inner is None:
+                return None
+            found += inner
     return found
 
 
