@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +15,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
 from evalsets.errors import BadInput, Refused
-from evalsets.models import EvalSet, User
+from evalsets.models import Chunk, EvalSet, Member, User
+from evalsets.strict_json import parse_document
 
 EXIT_NO, EXIT_NOT_READ, EXIT_BAD_INPUT = 1, 2, 3
 EXIT_FAULT = 70  # of our own, as sysexits.h has it
@@ -81,6 +83,30 @@ class FairpoolCommand(BaseCommand):
         """Print the document for people."""
         raise NotImplementedError
 
+    def confirm(self, will: str, *, yes: bool) -> None:
+        """Say on standard error what cannot be undone, and ask unless `--yes` was given.
+
+        Raises BadInput where nobody agrees, or there is no terminal to ask on: then nothing may be done.
+        """
+        self.stderr.write(will)
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            raise BadInput("Nothing was done: this cannot be undone. Run it on a terminal, or with --yes.")
+        self.stderr.write("Type yes to do it.")
+        if input().strip() != "yes":
+            raise BadInput("Nothing was done.")
+
+
+def add_yes(parser: CommandParser) -> None:
+    """Add the option that answers `FairpoolCommand.confirm`."""
+    parser.add_argument("--yes", action="store_true", help="Do not ask before what cannot be undone.")
+
+
+def add_by(parser: CommandParser) -> None:
+    """Add whose act it is; `lead_of` finds them."""
+    parser.add_argument("--by", metavar="USER", help="The lead who is recorded as having done it.")
+
 
 def make_tables() -> None:
     """Make the tables of a new embedded database; CommandError where a database of one's own has none."""
@@ -106,3 +132,36 @@ def find_user(username: str) -> User:
     if user is None:
         raise BadInput(f"There is no user {username!r}. `manage.py create_user {username}` makes one.")
     return user
+
+
+def find_lead(evalset: EvalSet, username: str) -> User:
+    """The user of that name; BadInput where there is none or they do not lead the eval set."""
+    user = find_user(username)
+    if evalset.role_of(user) != Member.Role.LEAD:
+        raise BadInput(f"{username} does not lead {evalset.slug}; this is done by a lead.")
+    return user
+
+
+def lead_of(evalset: EvalSet, options: dict[str, Any]) -> User | None:
+    """The lead that `--by` names; None, which stands for the command line, where it was not given."""
+    return find_lead(evalset, options["by"]) if options["by"] else None
+
+
+def find_chunk(evalset: EvalSet, external_id: str) -> Chunk:
+    """The chunk of that ID; BadInput where there is none."""
+    chunk = evalset.chunks.select_related("evalset").filter(external_id=external_id).first()
+    if chunk is None:
+        raise BadInput(
+            f"There is no chunk {external_id!r} in {evalset.slug}. IDs are exact, upper and lower case too."
+        )
+    return chunk
+
+
+def read_scale(path: str) -> Any:
+    """The JSON document of a file that holds a scale; BadInput where it cannot be read."""
+    try:
+        return parse_document(Path(path).read_bytes())
+    except OSError as error:
+        raise BadInput(f"The scale {path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise BadInput(f"The scale {path} is not JSON: {error}.") from None

@@ -18,11 +18,7 @@ def create_evalset(*, by: User | None, slug: str, name: str, **settings: Any) ->
     """
     settings.setdefault("scale", default_scale())
     evalset = EvalSet(slug=slug, name=name, created_by=by, **settings)
-    try:
-        evalset.full_clean()
-    except ValidationError as error:
-        lines = [f"{field}: {' '.join(errors)}" for field, errors in error.message_dict.items()]
-        raise BadInput("The eval set cannot be made.\n" + "\n".join(lines)) from None
+    _check(evalset, "The eval set cannot be made.")
     evalset.save()
     if by is not None:
         Member.objects.create(evalset=evalset, user=by, role=Member.Role.LEAD)
@@ -31,12 +27,13 @@ def create_evalset(*, by: User | None, slug: str, name: str, **settings: Any) ->
 
 
 @transaction.atomic
-def change_settings(*, evalset: EvalSet, by: User, changed: list[str]) -> None:
-    """Save an eval set whose fields `changed` were set by a form that has checked them.
+def change_settings(*, evalset: EvalSet, by: User | None, changed: list[str]) -> None:
+    """Save an eval set whose fields `changed` were set.
 
     A scale can be reworded and extended; it is never shortened, since a grade that was given must stay on it.
-    Raises Refused then.
+    Raises Refused then, and BadInput that names each field that is wrong.
     """
+    _check(evalset, "The settings cannot be saved.")
     before = EvalSet.objects.select_for_update().get(pk=evalset.pk)
     if evalset.max_grade < before.max_grade:
         raise Refused(
@@ -51,3 +48,11 @@ def change_settings(*, evalset: EvalSet, by: User, changed: list[str]) -> None:
         summary=f"Settings were changed: {', '.join(changed)}.",
         details={name: getattr(evalset, name) for name in changed},
     )
+
+
+def _check(evalset: EvalSet, refusal: str) -> None:
+    try:
+        evalset.full_clean()
+    except ValidationError as error:
+        lines = [f"{field}: {' '.join(errors)}" for field, errors in error.message_dict.items()]
+        raise BadInput("\n".join([refusal, *lines])) from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
 
+from tests.commands import call
 from tests.conftest import make_questions, make_run
 from tests.scoring.test_measures import LABELS, RUN_A, RUN_B
 from tests.scoring.test_scoring_services import release_labels
@@ -18,18 +18,6 @@ pytestmark = pytest.mark.django_db
 def worked(evalset):
     release = release_labels(evalset, LABELS)
     return release, make_run(evalset, "A", RUN_A), make_run(evalset, "B", RUN_B)
-
-
-def call(*arguments, capsys):
-    """The exit status and what was printed on standard output."""
-    try:
-        call_command(*map(str, arguments))
-        status = 0
-    except SystemExit as exit_:
-        status = exit_.code
-    except CommandError as error:
-        status = error.returncode
-    return status, capsys.readouterr().out
 
 
 def test_score_prints_a_table_with_the_rate_beside_each_number(worked, capsys) -> None:

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from evalsets.commands import FairpoolCommand, find_user
-from evalsets.errors import BadInput
+from evalsets.commands import FairpoolCommand, find_user, read_scale
 from evalsets.models import EvalSet
 from evalsets.services.evalsets import create_evalset
-from evalsets.strict_json import parse_document
 
 
 class Command(FairpoolCommand):
@@ -62,12 +59,3 @@ class Command(FairpoolCommand):
             self.stdout.write(f"  {item['grade']} {item['name']} ({mark}): {item['definition']}")
         if not document["lead"]:
             self.stdout.write(f"Nobody leads it yet: manage.py create_user NAME --lead-of {document['slug']}")
-
-
-def read_scale(path: str) -> Any:
-    try:
-        return parse_document(Path(path).read_bytes())
-    except OSError as error:
-        raise BadInput(f"The scale {path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:
-        raise BadInput(f"The scale {path} is not JSON: {error}.") from None

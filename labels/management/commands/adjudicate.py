@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset, find_user
+from evalsets.commands import FairpoolCommand, find_chunk, find_evalset, find_lead
 from evalsets.errors import BadInput
-from evalsets.models import Chunk, EvalSet, Member, Question, User
+from evalsets.models import Chunk, EvalSet, Question
 from judging.services.adjudication import adjudicate, take_decision_back
 from labels.settling import labels_of_question
 from labels.waiting import waiting_pairs, why_it_waits
@@ -44,11 +44,9 @@ class Command(FairpoolCommand):
         question = evalset.questions.filter(external_id=options["question"]).first()
         if question is None:
             raise BadInput(f"There is no question {options['question']!r} in {evalset.slug}.")
-        chunk = evalset.chunks.filter(external_id=options["chunk"]).first()
-        if chunk is None:
-            raise BadInput(f"There is no chunk {options['chunk']!r} in {evalset.slug}.")
+        chunk = find_chunk(evalset, options["chunk"])
         pair: dict[str, Any] = {"evalset": evalset, "question": question, "chunk": chunk, "key": uuid.uuid4()}
-        by = _lead(evalset, options["by"])
+        by = find_lead(evalset, options["by"])
         if options["take_back"]:
             take_decision_back(**pair, by=by)
         else:
@@ -65,13 +63,6 @@ class Command(FairpoolCommand):
         for row in document["waiting"]:
             self.stdout.write(f"{row['question']}  {row['chunk']}  {row['grades']}  {row['why']}")
         self.stdout.write(f"{len(document['waiting'])} pairs wait for a decision.")
-
-
-def _lead(evalset: EvalSet, username: str) -> User:
-    user = find_user(username)
-    if evalset.role_of(user) != Member.Role.LEAD:
-        raise BadInput(f"{username} does not lead {evalset.slug}; leads decide.")
-    return user
 
 
 def _waiting(evalset: EvalSet) -> dict[str, Any]:
