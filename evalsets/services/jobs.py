@@ -77,7 +77,7 @@ def _enqueue(job: Job) -> None:
         logger.exception("The broker cannot be reached; job %s stays waiting", job.pk)
 
 
-def request_cancel(*, job: Job, by: User) -> None:
+def request_cancel(*, job: Job, by: User | None) -> None:
     """Ask a job to stop. One that no worker holds ends at once; a running one ends at its next step."""
     now = timezone.now()
     changed = Job.objects.filter(pk=job.pk, finished_at__isnull=True).update(cancel_requested_at=now)
@@ -87,7 +87,7 @@ def request_cancel(*, job: Job, by: User) -> None:
         Job.objects.filter(pk=job.pk, finished_at__isnull=True).update(finished_at=now)
 
 
-def retry_job(*, job: Job, by: User) -> None:
+def retry_job(*, job: Job, by: User | None) -> None:
     """Hand a lost, failed, cancelled or never started job to a worker again.
 
     Work is all or nothing, so nothing is done twice. Raises Refused for a job that runs or is done.
