@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
+from evalsets.errors import BadInput
 from evalsets.listing import page_of, sorted_by
 from evalsets.models import EvalSet
 from judging.reckoning import as_of
@@ -74,8 +75,11 @@ def system_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResp
 @access.lead
 def system_family(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     system = get_object_or_404(evalset.systems, pk=pk)
-    change_family(system=system, family=request.POST.get("family", "")[:200], by=request.user)
-    messages.success(request, f"{system} is marked." if system.family else f"{system} is of no family.")
+    try:
+        change_family(system=system, family=request.POST.get("family", ""), by=request.user)
+        messages.success(request, f"{system} is marked." if system.family else f"{system} is of no family.")
+    except BadInput as error:
+        messages.error(request, str(error))
     return redirect(system)
 
 

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import Count
+
+from evalsets.commands import FairpoolCommand, add_by, find_evalset, lead_of
+from evalsets.errors import BadInput
+from pooling.services.systems import change_family
+
+
+class Command(FairpoolCommand):
+    help = "List the systems of an eval set with their families, after changing the family of one."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("slug", metavar="SLUG", help="The eval set.")
+        parser.add_argument("system", metavar="SYSTEM", nargs="?", help="The system to change.")
+        parser.add_argument(
+            "--family",
+            metavar="NAME",
+            help="Systems of one family are related: `reusability` leaves them out together. '' ends that.",
+        )
+        add_by(parser)
+
+    def perform(self, **options: Any) -> dict[str, Any]:
+        evalset = find_evalset(options["slug"])
+        if (options["system"] is None) != (options["family"] is None):
+            raise BadInput("To change a system's family name both SYSTEM and --family.")
+        systems = evalset.systems.select_related("evalset").annotate(run_count=Count("runs"))
+        if options["system"] is not None:
+            system = systems.filter(name=options["system"]).first()
+            if system is None:
+                known = ", ".join(systems.values_list("name", flat=True)[:20]) or "none yet"
+                raise BadInput(f"{evalset.slug} has no system {options['system']!r}. Known: {known}.")
+            change_family(system=system, family=options["family"], by=lead_of(evalset, options))
+        latest_run = dict(evalset.runs.latest_of_each_system().values_list("system_id", "name"))
+        return {
+            "evalset": evalset.slug,
+            "systems": [
+                {
+                    "system": system.name,
+                    "family": system.family,
+                    "runs": system.run_count,
+                    "latest_run": latest_run.get(system.pk),
+                }
+                for system in systems
+            ],
+        }
+
+    def show(self, document: dict[str, Any]) -> None:
+        for one in document["systems"]:
+            family = f", family {one['family']}" if one["family"] else ""
+            self.stdout.write(f"{one['system']}: {one['runs']} runs, latest {one['latest_run']}{family}")
+        if not document["systems"]:
+            self.stdout.write("There are no systems yet; import_run brings one.")
