@@ -340,8 +340,8 @@ def match(
     """Look every entry of a run up in the truth.
 
     ``inadmissible`` has one flag an entry. An inadmissible entry keeps its rank, gains nothing and does not
-    use up its unit. A truncated entry is another text than the one that was judged: unless it is a cut passage with a
-    label of its own, it is unjudged. One that was found to hold nothing does not use up its unit either.
+    use up its unit. A truncated entry is another text than the one that was judged, and nobody knows which: it is
+    unjudged. A cut passage has its own label or none; one that was found to hold nothing does not use up its unit.
     Raises ValueError where a question has two rankings or a ranking names a chunk twice.
     """
     _check_rankings(rankings)
@@ -377,7 +377,7 @@ def _label_of_each(
         return np.full(len(row), UNJUDGED), np.zeros(len(row), dtype=bool)
     of_unit, judged = truth.grade, known
     if truncated is not None:
-        judged = judged & (~truncated | truth.cuts.holds(rankings.chunk))
+        judged = judged & ~truncated
     if truth.cut is not None:
         of_unit, judged = truth.cut.whole, judged & ~truth.cuts.holds(rankings.chunk)
     grade = np.where(judged, of_unit[row], UNJUDGED)

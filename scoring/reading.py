@@ -122,6 +122,7 @@ class LoadedRun:
     """A run's rankings in a release's numbers; flags and `abstained` (by question number) where there are
     any.
 
+    `truncated` flags what was cut to a text that nobody knows, so that it has no cut passage to be judged as.
     `unknown` counts rankings of questions that the release does not know: those asked after it was published.
     """
 
@@ -259,7 +260,7 @@ def read_run(run: Run, known: Known) -> LoadedRun:
     return LoadedRun(
         run=run,
         rankings=rankings,
-        truncated=None if truncated is None else truncated[kept] & ~_whole_by_class(known, rankings),
+        truncated=None if truncated is None else truncated[kept] & ~known.cut_from.holds(rankings.chunk),
         inadmissible=inadmissible_entries(known, rankings),
         abstained={
             int(number): bool(abstained)
@@ -268,11 +269,6 @@ def read_run(run: Run, known: Known) -> LoadedRun:
         },
         unknown=int((~is_known).sum()),
     )
-
-
-def _whole_by_class(known: Known, rankings: Rankings) -> BoolArray:
-    """A flag for each entry that was cut, and that somebody found to say the same as another chunk."""
-    return known.cut_from.holds(rankings.chunk) & known.classes.holds(rankings.chunk)
 
 
 def inadmissible_entries(known: Known, rankings: Rankings) -> BoolArray | None:

@@ -28,8 +28,8 @@ _LOST: Mapping[Stage, Fate] = {
 class StageRun(NamedTuple):
     """A run at one stage, matched, with the depth that is handed on to the next stage (None: all of it).
 
-    ``truncated`` marks entries whose text was cut (stage ``context``), as it was matched with; one flag an entry, or
-    None for none.
+    ``truncated`` marks entries that were cut to an unknown text (stage ``context``); one flag an entry, or None for
+    none.
     """
 
     stage: Stage
@@ -63,7 +63,7 @@ def trace(truth: Truth, questions: Sequence[int], runs: Sequence[StageRun], *, t
     Raises ValueError for no run, or two runs of one stage.
     """
     ordered = _ordered(runs)
-    present = [(run, _present(run, threshold)) for run in ordered]
+    present = [(run, _present(truth, run, threshold)) for run in ordered]
     result = []
     for question in questions:
         for row in range(int(truth.first[question]), int(truth.first[question + 1])):
@@ -80,7 +80,7 @@ def _ordered(runs: Sequence[StageRun]) -> list[StageRun]:
     return [by_stage[stage] for stage in STAGES if stage in by_stage]
 
 
-def _present(run: StageRun, threshold: int) -> tuple[set[int], set[int]]:
+def _present(truth: Truth, run: StageRun, threshold: int) -> tuple[set[int], set[int]]:
     """Return the truth's rows that the run holds whole, or cut but still relevant, and those that it holds at all."""
     graded = run.graded
     within = graded.known.copy()
@@ -88,8 +88,10 @@ def _present(run: StageRun, threshold: int) -> tuple[set[int], set[int]]:
         within &= graded.rank <= run.k
     within &= ~graded.inadmissible
     whole = within.copy()
+    if run.stage == "context":
+        whole &= ~truth.cuts.holds(graded.chunk) | (graded.grade >= threshold)
     if run.truncated is not None:
-        whole &= ~np.asarray(run.truncated, dtype=bool) | (graded.grade >= threshold)
+        whole &= ~np.asarray(run.truncated, dtype=bool)
     return set(graded.row[whole].tolist()), set(graded.row[within].tolist())
 
 

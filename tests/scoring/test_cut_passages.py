@@ -215,6 +215,18 @@ def test_from_a_label_of_a_cut_passage_to_scores_and_files(evalset, packed, alic
     ]
 
 
+def test_a_cut_passage_supports_the_facts_that_were_found_in_what_was_left(evalset, packed, alice) -> None:
+    facts = [{"id": name, "text": name} for name in ("days", "fees")]
+    Question.objects.update(facts=facts)
+    question, whole = Question.objects.get(), Chunk.objects.get(external_id="a")
+    judge(question, whole, 3, by=alice, facts=["days", "fees"])
+    judge(question, cut_from("a"), 2, by=alice, facts=["days"])
+    release = publish_release(evalset=evalset, by=None).release
+    asked = resolve(release, measures=["Recall@3"])
+    (row,) = score_document(score_runs(release=release, runs=[packed], asked=asked).results)["runs"]
+    assert row["facts"]["mean"] == 0.5
+
+
 def test_a_cut_passage_is_inadmissible_where_its_chunk_is(evalset, packed, alice) -> None:
     Question.objects.update(scope="staff")
     Chunk.objects.get(external_id="a").revisions.update(scope="managers")

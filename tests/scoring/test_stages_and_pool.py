@@ -163,13 +163,13 @@ def test_a_truncated_passage_is_lost_in_packing() -> None:
 def test_what_is_left_of_a_cut_passage_decides_whether_the_evidence_was_kept(own, fate) -> None:
     labels = {"b": 3} if own is None else {"b": 3, "b~": own}
     known = world({"q1": labels, "q2": {"e": 1}}, cuts={"b~": "b"})
-    runs = staged(known, truncated=[True, False], runs={**STAGES, "context": {"q1": ["b~", "d2"], "q2": []}})
+    runs = staged(known, runs={**STAGES, "context": {"q1": ["b~", "d2"], "q2": []}})
     assert [one.fate for one in trace(known.truth, [0], runs, threshold=1)] == [fate]
 
 
 def test_a_unit_that_is_known_by_its_cut_passage_alone_was_not_lost_before() -> None:
     known = world({"q1": {"b~": 2}, "q2": {"e": 1}}, cuts={"b~": "b"})
-    runs = staged(known, truncated=[True, False], runs={**STAGES, "context": {"q1": ["b~", "d2"], "q2": []}})
+    runs = staged(known, runs={**STAGES, "context": {"q1": ["b~", "d2"], "q2": []}})
     assert [one.fate for one in trace(known.truth, [0], runs, threshold=1)] == ["kept"]
     assert [one.fate for one in trace(known.truth, [0], runs, threshold=3)] == []
 
