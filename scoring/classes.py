@@ -127,8 +127,7 @@ class Truth(NamedTuple):
     of question q. ``pooled`` are the keys of pairs that were pooled but, by a sampling plan, not judged.
     ``chance`` is each unit's chance to have been sampled (the highest of its labels'), None where all was
     judged. ``by_model`` marks units that no person labelled, only an outside judge; None where there is none.
-    ``cuts`` says which chunk each cut passage was cut from, ``cut`` what is known of them; None where there is none,
-    or where they count like any other chunk of their document.
+    ``cuts`` says which chunk each cut passage was cut from, ``cut`` what is known of them; None where there is none.
     """
 
     key: IntArray
@@ -172,8 +171,8 @@ def build_truth(
     its grade that of its best chunk, where every member of a class carries the class's grade. A chunk that is
     ``inadmissible`` for the question gives its unit no grade above 0: it is judged, but cannot be evidence. Its
     label still holds for admissible members of its class. ``cuts`` maps cut passages to the chunks they were cut from
-    (of their own class none is a member): a label of one counts for the chunk's unit too, but says nothing of other
-    texts of it.
+    (of a class or a document none is a member): a label of one counts for the chunk's unit too, but says nothing of
+    other texts of it.
     ``pooled`` (question and chunk arrays) names pairs that were pooled and left unjudged on purpose.
 
     ``chance`` (one a label, 0 to 1) is the probability with which the pair was sampled; 0: not by the sample.
@@ -200,7 +199,7 @@ def build_truth(
     stride = 1 + int(max(unit.max(initial=0), sampled_unit.max(initial=0), cuts.chunk.max(initial=0)))
     key = question * stride + unit
     order = np.lexsort((-grade, key))
-    is_cut = cuts.holds(chunk)[order] if documents is None and len(cuts.chunk) else None
+    is_cut = cuts.holds(chunk)[order] if len(cuts.chunk) else None
     key, grade = key[order], grade[order]
     best = np.ones(len(key), dtype=bool)
     best[1:] = key[1:] != key[:-1]

@@ -20,6 +20,7 @@ from pooling.models import Ranking, Run
 from pooling.pgcopy import read_tagged_arrays
 from scoring.admissible import ANY, ChunkLimits, QuestionLimits, inadmissible
 from scoring.classes import (
+    NO_GROUPS,
     BoolArray,
     Groups,
     Inadmissible,
@@ -67,7 +68,9 @@ class Known:
 
     @property
     def cuts(self) -> Groups:
-        """The cut passages that are in no class: the others are like any member of theirs."""
+        """The cut passages that are in no class, nor counted by document: the others are like any chunk there."""
+        if self.documents is not None:
+            return NO_GROUPS
         alone = ~self.classes.holds(self.cut_from.chunk)
         return Groups(self.cut_from.chunk[alone], self.cut_from.unit[alone])
 
@@ -210,18 +213,17 @@ def _limits(
 
 
 def by_document(known: Known, runs: Sequence[LoadedRun]) -> None:
-    """Make the parent document the unit, for all chunks that the release or the runs name."""
-    named = [
-        known.labels.chunk,
-        known.classes.chunk,
-        known.cut_from.unit,
-        *(loaded.rankings.chunk for loaded in runs),
-    ]
+    """Make the parent document the unit, for all chunks that the release or the runs name.
+
+    A cut passage has that of its whole chunk.
+    """
+    named = [known.labels.chunk, known.classes.chunk, *(loaded.rankings.chunk for loaded in runs)]
     chunks = np.unique(np.concatenate(named))
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.id, r.doc_id FROM unnest(%s::int[]) AS named (id) JOIN evalsets_chunk c USING (id) "
-            "JOIN evalsets_chunkrevision r ON r.chunk_id = c.id AND r.number = c.revision "
+            "JOIN evalsets_chunk whole ON whole.id = coalesce(c.cut_from_id, c.id) "
+            "JOIN evalsets_chunkrevision r ON r.chunk_id = whole.id AND r.number = whole.revision "
             "WHERE r.doc_id <> '' ORDER BY c.id",
             [chunks.tolist()],
         )

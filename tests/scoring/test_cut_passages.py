@@ -64,16 +64,6 @@ def test_nothing_left_does_not_use_up_the_unit() -> None:
     )
 
 
-def test_by_document_a_cut_passage_finds_its_document_like_any_other_chunk() -> None:
-    known = world({"q": {"a": 3, "b": 0}}, cuts={"a~": "a", "b~": "b"}, documents={"d": ["a", "b"]})
-    assert grades_of(known, "b~", "a~") == [3, 3]
-    scores = score(known, {"q": ["b~", "a~"]}, ["Recall@1", "P@2"])
-    assert (by_question(known, scores, "Recall@1"), by_question(known, scores, "P@2")) == (
-        {"q": 1},
-        {"q": 0.5},
-    )
-
-
 def slowly(ranking, labels, cuts, classes) -> tuple[list[int | None], list[int]]:
     """What `stand_for` gives, with cut passages: None unjudged, -1 a unit again; and the grade of each unit."""
     class_of = {member: f"class {n}" for n, members in enumerate(classes) for member in members}
@@ -249,6 +239,22 @@ def test_one_called_the_same_content_as_a_chunk_is_a_member_of_its_class_like_an
     (row,) = score_document(score_runs(release=release, runs=[packed], asked=asked).results)["runs"]
     assert (row["measures"]["RR@3"], row["unjudged"]["3"]) == (1, pytest.approx(2 / 3))
     assert release.counts["cut_passages"] == 0
+
+
+@pytest.mark.parametrize("same_content", [False, True])
+def test_by_document_a_cut_passage_counts_like_any_other_chunk_of_its_whole_chunks(
+    evalset, packed, alice, same_content
+) -> None:
+    for chunk in Chunk.objects.whole():
+        chunk.revisions.update(doc_id=f"document {chunk.external_id}")
+    whole = Chunk.objects.get(external_id="a")
+    if same_content:
+        make_class(whole, cut_from("a"))
+    judge(Question.objects.get(), whole, 3, by=alice)
+    release = publish_release(evalset=evalset, by=None).release
+    asked = resolve(release, measures=["Recall@1", "P@3"], unit="document")
+    rows = score_document(score_runs(release=release, runs=Run.objects.all(), asked=asked).results)["runs"]
+    assert [row["measures"] for row in rows] == 2 * [{"Recall@1": 1, "P@3": pytest.approx(1 / 3)}]
 
 
 def test_cut_passages_are_no_copies_of_their_chunks(evalset, packed, alice) -> None:
