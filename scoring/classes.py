@@ -347,7 +347,7 @@ def match(
     unit = truth.groups.of(truth.cuts.of(rankings.chunk))
     row, known = _labelled(truth, rankings, unit)
     grade, by_model = _label_of_each(truth, rankings, row, known, truncated)
-    _, pooled = _found(truth, truth.pooled, rankings, unit)
+    _, pooled = _found(truth, truth.pooled, rankings, truth.groups.of(rankings.chunk))
     if inadmissible is None:
         inadmissible = np.zeros(len(unit), dtype=bool)
     stands = (grade != UNJUDGED) & ~inadmissible

@@ -64,6 +64,12 @@ def test_nothing_left_does_not_use_up_the_unit() -> None:
     )
 
 
+def test_what_was_pooled_and_left_unjudged_is_the_cut_passage_or_the_whole_not_both() -> None:
+    known = world({"q": {"c": 3}}, cuts={"a~": "a", "b~": "b"}, pooled=[("q", "a~"), ("q", "b")])
+    graded = match(known.truth, known.rankings({"q": ["a", "a~", "b", "b~"]}))
+    assert graded.pooled.tolist() == [False, True, True, False]
+
+
 def slowly(ranking, labels, cuts, classes) -> tuple[list[int | None], list[int]]:
     """What `stand_for` gives, with cut passages: None unjudged, -1 a unit again; and the grade of each unit."""
     class_of = {member: f"class {n}" for n, members in enumerate(classes) for member in members}
