@@ -24,10 +24,12 @@ from labels.settling import COLUMNS, SETTLED, SettledPair, settle_parameters
 QUESTIONS_AT_ONCE = 200
 
 # One row a pair of these questions, in the order of the chunk IDs' bytes. A cut passage that somebody called the same
-# content as another chunk is a member of their class like any other.
+# content as a whole chunk is a member of their class like any other.
 PAIRS = f"""{SETTLED}
-SELECT {COLUMNS}, c.external_id, c.revision, c.has_text, c.cut_from_id IS NOT NULL
-    AND NOT EXISTS (SELECT FROM judging_classmember member WHERE member.chunk_id = c.id)
+SELECT {COLUMNS}, c.external_id, c.revision, c.has_text, c.cut_from_id IS NOT NULL AND NOT EXISTS (
+    SELECT FROM judging_classmember own JOIN judging_classmember other USING (chunk_class_id)
+    JOIN evalsets_chunk whole ON whole.id = other.chunk_id AND whole.cut_from_id IS NULL
+    WHERE own.chunk_id = c.id)
 FROM settled JOIN evalsets_chunk c ON c.id = settled.chunk_id
 ORDER BY settled.question_id, c.external_id"""  # noqa: S608
 
@@ -202,9 +204,13 @@ def _freeze(
 
 
 def freeze_classes(evalset: EvalSet, *, release_id: int) -> list[ReleaseClass]:
-    """All classes of the set as unsaved rows, by the bytes of their representatives' IDs."""
+    """The set's classes as unsaved rows, by the bytes of their representatives' IDs.
+
+    One of cut passages alone is left out: as a unit it would be evidence that no other run can return.
+    """
+    with_wholes = ClassMember.objects.filter(chunk_class__evalset=evalset, chunk__cut_from=None)
     members = (
-        ClassMember.objects.filter(chunk_class__evalset=evalset)
+        ClassMember.objects.filter(chunk_class__in=with_wholes.values("chunk_class"))
         .order_by("chunk__external_id")
         .values_list("chunk_class_id", "chunk_id", "chunk__external_id", "chunk__revision")
     )

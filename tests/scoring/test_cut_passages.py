@@ -247,6 +247,19 @@ def test_one_called_the_same_content_as_a_chunk_is_a_member_of_its_class_like_an
     assert release.counts["cut_passages"] == 0
 
 
+def test_a_class_of_cut_passages_alone_is_no_evidence_that_other_runs_lack(evalset, packed, alice) -> None:
+    question, whole = Question.objects.get(), Chunk.objects.get(external_id="a")
+    make_class(cut_from("a"), cut_from("b"))
+    for chunk in (whole, cut_from("a"), cut_from("b")):
+        judge(question, chunk, 3, by=alice)
+    release = publish_release(evalset=evalset, by=None).release
+    assert (release.counts["cut_passages"], release.counts["classes"]) == (2, 0)
+    assert b"".join(FORMATS["qrels"].stream(release)) == b"q 0 a 3\n"
+    asked = resolve(release, measures=["Recall@3"])
+    (row,) = score_document(score_runs(release=release, runs=[packed], asked=asked).results)["runs"]
+    assert row["measures"] == {"Recall@3": 1}
+
+
 @pytest.mark.parametrize("same_content", [False, True])
 def test_by_document_a_cut_passage_counts_like_any_other_chunk_of_its_whole_chunks(
     evalset, packed, alice, same_content
