@@ -47,6 +47,12 @@ class RunQuerySet(models.QuerySet["Run"]):
         newest = Subquery(of_system.values("pk")[:1])
         return self.filter(pk=newest).select_related("system").order_by("system__name")
 
+    def latest_of_each_stage(self) -> RunQuerySet:
+        """One run a system and stage, chosen as `latest_of_each_system` does; by system name."""
+        of_stage = Run.objects.filter(system=OuterRef("system"), stage=OuterRef("stage"))
+        newest = Subquery(of_stage.order_by("-date", "-id").values("pk")[:1])
+        return self.filter(pk=newest).select_related("system").order_by("system__name", "stage")
+
 
 class Run(models.Model):
     """What one system returned for all questions once. Its rankings never change."""

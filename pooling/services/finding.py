@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet
-from pooling.models import Pool, Run
+from pooling.models import Pool, Run, System
 from pooling.rankings import RunToDepth
 
 
@@ -49,6 +49,15 @@ def find_run_to_depth(evalset: EvalSet, text: str, default_k: int | None) -> Run
     if not (depth.isascii() and depth.isdigit()):
         raise BadInput(f"{text!r}: the depth after the colon is a whole number of at least 1; got {depth!r}.")
     return RunToDepth(run, int(depth))
+
+
+def find_system(evalset: EvalSet, name: str) -> System:
+    """The system of that name; BadInput with the known ones where there is none."""
+    system = evalset.systems.select_related("evalset").filter(name=name).first()
+    if system is None:
+        known = evalset.systems.values_list("name", flat=True)[:20]
+        raise BadInput(f"{evalset.slug} has no system {name!r}. Known: {', '.join(known) or 'none yet'}.")
+    return system
 
 
 def find_pool(evalset: EvalSet, name: str) -> Pool:

@@ -1,4 +1,4 @@
-"""The options that `score` and `compare` share."""
+"""The options that commands over a release share: which, by which measures and rules."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 
-def add_rules(parser: CommandParser) -> None:
-    """Add which release, which measures, and the rules by which they are computed."""
+def add_rules(parser: CommandParser, *, unit: bool = True) -> None:
+    """Add which release, which measures, and the rules by which they are computed; the unit where it is a choice."""
     parser.add_argument("--release", type=int, required=True, metavar="N", help="The release's number.")
     parser.add_argument(
         "--measure",
@@ -24,9 +24,10 @@ def add_rules(parser: CommandParser) -> None:
         "--threshold", type=int, metavar="GRADE", help="Relevant from this grade; default: the release's."
     )
     parser.add_argument("--gain", choices=["exponential", "linear"], help="For nDCG; default: the release's.")
-    parser.add_argument(
-        "--unit", choices=["chunk", "document"], default="chunk", help="What is counted once."
-    )
+    if unit:
+        parser.add_argument(
+            "--unit", choices=["chunk", "document"], default="chunk", help="What is counted once."
+        )
     parser.add_argument(
         "--split", choices=["dev", "holdout"], default="", help="Only questions of this split."
     )
@@ -39,4 +40,5 @@ def add_rules(parser: CommandParser) -> None:
 
 def rules_of(options: dict[str, Any]) -> dict[str, Any]:
     """The shared options as keyword arguments of `resolve`."""
-    return {name: options[name] for name in ("measures", "threshold", "gain", "unit", "split", "common")}
+    names = ("measures", "threshold", "gain", "unit", "split", "common")
+    return {name: options[name] for name in names if name in options}

@@ -29,10 +29,12 @@ def analyse_reusability(
     by: User | None = None,
     progress: Progress = silent,
 ) -> Analysis:
-    """Leave out each system, and each family of systems, of the runs; by the first measure of `asked`.
+    """Leave out each system, and each family of systems, of the runs; by the one measure of `asked`.
 
-    BadInput for fewer than two runs, two runs of one system, missing rankings.
+    BadInput for several measures, fewer than two runs, two runs of one system, missing rankings.
     """
+    if len(asked.measures) > 1:
+        raise BadInput("Name one measure here.")
     if len(runs) < 2:
         raise BadInput("Leaving a system out needs the runs of at least two systems.")
     if len({run.system_id for run in runs}) != len(runs):
@@ -193,6 +195,27 @@ def analyse_stages(*, release: Release, runs: Sequence[Run], by: User | None = N
         f"{ordered[0].system.name} from {ordered[0].stage} to {ordered[-1].stage} on release {release.number}"
     )
     return _keep(release, Analysis.Kind.STAGES, key, title, document, by)
+
+
+def analysis_document(analysis: Analysis) -> dict[str, Any]:
+    """What `reusability --json` and `stages --json` print."""
+    return {
+        "release": analysis.release.number,
+        "hash": analysis.release.content_hash,
+        "title": analysis.title,
+        **analysis.document,
+        **(_ranks_moved(analysis.document) if analysis.kind == Analysis.Kind.REUSABILITY else {}),
+        "page": analysis.get_absolute_url(),
+    }
+
+
+def _ranks_moved(document: dict[str, Any]) -> dict[str, Any]:
+    """The lowest Kendall's tau between the orders with and without a system, and how many change their rank."""
+    rows = document["systems"]
+    return {
+        "lowest_tau": min((row["tau"] for row in rows), default=1.0),
+        "moved": sum(row["rank_before"] != row["rank_after"] for row in rows),
+    }
 
 
 @transaction.atomic

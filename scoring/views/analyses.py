@@ -12,6 +12,7 @@ from evalsets.listing import number_in, page_of
 from evalsets.models import EvalSet
 from scoring.forms import ReusabilityForm, StagesForm
 from scoring.models import Analysis, ScoreResult
+from scoring.services.analysing import analysis_document
 from scoring.services.comparing import pool_membership
 from scoring.stages import FATES
 from scoring.views.acting import act, initial
@@ -73,11 +74,11 @@ def reusability(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "releases": release is not None,
     }
     if analysis is not None:
-        rows = sorted(analysis.document["systems"], key=lambda row: row["rank_before"])
+        document = analysis_document(analysis)
         context |= {
-            "rows": rows,
-            "lowest_tau": min((row["tau"] for row in rows), default=1.0),
-            "moved": sum(row["rank_before"] != row["rank_after"] for row in rows),
+            "rows": sorted(document["systems"], key=lambda row: row["rank_before"]),
+            "lowest_tau": document["lowest_tau"],
+            "moved": document["moved"],
         }
     return render(request, "scoring/reusability.html", context)
 
@@ -125,9 +126,8 @@ def stages(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def _one_system(evalset: EvalSet) -> dict[str, str]:
     """The latest run of each stage of the first system that has more than one stage."""
     runs: dict[int, dict[str, str]] = {}
-    for system, stage, name in evalset.runs.order_by("date", "pk").values_list("system_id", "stage", "name")[
-        :2000
-    ]:
+    latest = evalset.runs.latest_of_each_stage().values_list("system_id", "stage", "name")
+    for system, stage, name in latest[:2000]:
         runs.setdefault(system, {})[stage] = name
     return next((stages for stages in runs.values() if len(stages) > 1), {})
 

@@ -7,6 +7,7 @@ from django.db.models import Count
 
 from evalsets.commands import FairpoolCommand, add_by, find_evalset, lead_of
 from evalsets.errors import BadInput
+from pooling.services.finding import find_system
 from pooling.services.systems import change_family
 
 
@@ -28,12 +29,8 @@ class Command(FairpoolCommand):
         evalset = find_evalset(options["slug"])
         if (options["system"] is None) != (options["family"] is None):
             raise BadInput("To change a system's family name both SYSTEM and --family.")
-        systems = evalset.systems.select_related("evalset").annotate(run_count=Count("runs"))
         if options["system"] is not None:
-            system = systems.filter(name=options["system"]).first()
-            if system is None:
-                known = ", ".join(systems.values_list("name", flat=True)[:20]) or "none yet"
-                raise BadInput(f"{evalset.slug} has no system {options['system']!r}. Known: {known}.")
+            system = find_system(evalset, options["system"])
             change_family(system=system, family=options["family"], by=lead_of(evalset, options))
         latest_run = dict(evalset.runs.latest_of_each_system().values_list("system_id", "name"))
         return {
@@ -45,7 +42,7 @@ class Command(FairpoolCommand):
                     "runs": system.run_count,
                     "latest_run": latest_run.get(system.pk),
                 }
-                for system in systems
+                for system in evalset.systems.annotate(run_count=Count("runs"))
             ],
         }
 
