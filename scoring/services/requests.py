@@ -20,6 +20,7 @@ from scoring.resampling import SEED
 from scoring.services.analysing import analyse_reusability, analyse_stages
 from scoring.services.comparing import compare_runs
 from scoring.services.scoring import Asked, resolve, score_runs
+from scoring.services.sweeping import sweep_runs
 
 #: Up to this many rankings are scored while the reader waits; more become a job.
 RANKINGS_AT_ONCE = 3_000
@@ -120,12 +121,14 @@ def _compare(request: _Request) -> Outcome:
 
 def _sweep(request: _Request) -> Outcome:
     baseline, *candidates = request.runs
-    made = []
-    for done, candidate in enumerate(candidates):
-        request.progress(done, len(candidates), f"Comparing {candidate.name} with {baseline.name}")
-        made += compare_runs(
-            release=request.release, run_a=baseline, run_b=candidate, asked=request.asked, by=request.by
-        )
+    made = sweep_runs(
+        release=request.release,
+        baseline=baseline,
+        candidates=candidates,
+        asked=request.asked,
+        by=request.by,
+        progress=request.progress,
+    )
     url = request.address(
         "scoring:sweep", baseline=baseline.name, candidates=[candidate.name for candidate in candidates]
     )

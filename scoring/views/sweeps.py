@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import F
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
@@ -15,8 +14,8 @@ from scoring.comparison import resolution
 from scoring.forms import SweepForm
 from scoring.models import Comparison
 from scoring.pictures import common_reach, interval_picture
-from scoring.resampling import holm
-from scoring.services.comparing import comparisons_so_far, holdout_uses
+from scoring.services.comparing import comparisons_so_far, holdout_uses, with_holm
+from scoring.services.sweeping import best_first, comparisons_by, has_holdout, noise_floor
 from scoring.views.acting import act, initial
 
 
@@ -50,33 +49,21 @@ def sweep(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def _found(form: SweepForm | Any, baseline: Run, candidates: list[Run]) -> dict[str, Any]:
     measure = form.asked.measures[0].name
     release = form.cleaned_data["release"]
-    by_these_rules = Comparison.objects.filter(
-        release=release,
-        measure=measure,
-        split=form.asked.split,
-        raw_a__unit=form.asked.unit,
-        raw_a__threshold=form.asked.rules.threshold,
-    ).order_by("pk")
     made: dict[int, Comparison] = {}
-    for comparison in by_these_rules.filter(run_a=baseline, run_b__in=candidates):
+    for comparison in comparisons_by(release, form.asked).filter(run_a=baseline, run_b__in=candidates):
         made[comparison.run_b_id] = comparison
-    of_one_system = by_these_rules.filter(run_a__system=F("run_b__system")).select_related("run_a", "run_b")
-    floor = of_one_system.last()
+    floor = noise_floor(release, form.asked)
     rules = form.rules()
-    ranked = sorted(
-        ((run, made[run.pk]) for run in candidates if run.pk in made),
-        key=lambda row: -row[1].document["b"]["raw"],
-    )
-    adjusted = holm([comparison.document["p"] for _, comparison in ranked])
-    reach = common_reach([comparison.document["interval"] for _, comparison in ranked])
+    runs = {run.pk: run for run in candidates}
+    ranked = best_first(made[run.pk] for run in candidates if run.pk in made)
+    documents = with_holm([comparison.document for comparison in ranked])
+    reach = common_reach([document["interval"] for document in documents])
     rows = []
-    for (run, comparison), p in zip(ranked, adjusted, strict=True):
-        document = comparison.document
+    for comparison, document in zip(ranked, documents, strict=True):
         low, high = document["interval"]
         picture = interval_picture(low, high, document["difference"], width=160, reach=reach)
-        rows.append(
-            {"run": run, "comparison": comparison, "document": document, "p_holm": p, "picture": picture}
-        )
+        run = runs[comparison.run_b_id]
+        rows.append({"run": run, "comparison": comparison, "document": document, "picture": picture})
     return {
         "rows": rows,
         "baseline": baseline,
@@ -90,7 +77,7 @@ def _found(form: SweepForm | Any, baseline: Run, candidates: list[Run]) -> dict[
         "half_width": resolution(floor.document["interval"]) if floor else None,
         "same_rules": [(name, rules[name]) for name in ("unit", "threshold") if rules[name]]
         + ([("common", "on")] if rules["common"] else []),
-        "has_holdout": release.evalset.questions.filter(split="holdout").exists(),
+        "has_holdout": has_holdout(release),
         "comparisons_so_far": comparisons_so_far(release),
         "holdout_uses": holdout_uses(release),
     }
