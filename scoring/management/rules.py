@@ -6,9 +6,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from evalsets.commands import add_by
+
 
 def add_rules(parser: CommandParser, *, unit: bool = True) -> None:
-    """Add which release, which measures, and the rules by which they are computed; the unit where it is a choice."""
+    """Add which release, which measures, the rules by which they are computed, and whose act it is.
+
+    The unit is left out where it is no choice.
+    """
     parser.add_argument("--release", type=int, required=True, metavar="N", help="The release's number.")
     parser.add_argument(
         "--measure",
@@ -36,6 +41,7 @@ def add_rules(parser: CommandParser, *, unit: bool = True) -> None:
         action="store_true",
         help="Where rankings are missing, score the questions that all the runs rank; the others are listed.",
     )
+    add_by(parser)
 
 
 def rules_of(options: dict[str, Any]) -> dict[str, Any]:

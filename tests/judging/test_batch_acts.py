@@ -292,6 +292,9 @@ def test_the_command_says_how_far_a_batch_is_and_acts_on_it(batch, carol, alice,
     assert command(batch, "--resume", "--due", "2127-01-31")["due_on"] == "2127-01-31"
     command(batch, "--give", "alice", "q2")
     assert batch.batch_questions.get(question__external_id="q2").assigned_to.user == alice
+    command(batch, "--free", "q2", "--by", "carol")
+    assert batch.batch_questions.get(question__external_id="q2").assigned_to is None
+    assert batch.evalset.events.filter(verb="batch-reassigned").values_list("by", flat=True)[0] == carol.pk
     said = command(batch, "--take-out", "bob", "--add", "carol")
     assert [row["name"] for row in said["assessors"]] == ["alice", "carol"]
     assert command(batch, "--cancel")["state"] == "cancelled"
@@ -304,6 +307,8 @@ def test_the_command_says_how_far_a_batch_is_and_acts_on_it(batch, carol, alice,
         (["--give", "alice", "q9"], "does not have: q9"),
         (["--give", "alice"], "none was named"),
         (["--give", "carol", "q1"], "Add them first"),
+        (["--free", "q9"], "does not have: q9"),
+        (["--pause", "--by", "alice"], "alice does not lead handbook"),
         (["--add", "victor"], "cannot judge in"),
         (["--more-pairs"], "Nothing is left"),
     ],

@@ -160,6 +160,17 @@ def test_compare_exits_2_where_it_may_not_be_read(evalset, capsys) -> None:
     assert json.loads(out)["reading"] == "uninterpretable"
 
 
+def test_what_was_compared_is_recorded_as_the_leads(evalset, alice, carol, capsys) -> None:
+    many(evalset, lambda i: i != 3)
+    assert call(*COMPARE, "--by", "alice", capsys=capsys)[0] == 3
+    assert call(*COMPARE, "--by", "carol", capsys=capsys)[0] == 0
+    assert evalset.events.get(verb="runs-compared").by == carol
+    call("score", "handbook", "--release", 1, "--run", "A", "--measure", "AP", "--by", "carol", capsys=capsys)
+    assert (
+        evalset.score_results.filter(measures=["AP"]).values_list("created_by", flat=True).get() == carol.pk
+    )
+
+
 def test_compare_takes_several_measures_and_adjusts_for_them(evalset, capsys) -> None:
     many(evalset, lambda i: i % 2 == 0)
     status, out = call(*COMPARE, "RR@2", "--json", capsys=capsys)

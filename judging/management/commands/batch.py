@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset, find_user
+from evalsets.commands import FairpoolCommand, add_by, find_evalset, find_user, lead_of
 from evalsets.errors import BadInput
 from judging import batch_counts, batch_reads
-from judging.models import Batch
+from judging.models import Assessor, Batch, BatchQuestion
 from judging.services import batches as services
 from judging.services.finding import find_batch
 
@@ -33,6 +34,12 @@ class Command(FairpoolCommand):
             metavar=("USER", "QUESTION"),
             help="Give these questions, by ID, to an assessor of the batch; what others hold of them goes back.",
         )
+        act.add_argument(
+            "--free",
+            nargs="+",
+            metavar="QUESTION",
+            help="Let whoever comes take these questions; what is held of them goes back.",
+        )
         parser.add_argument(
             "--add", metavar="USER", action="append", default=[], help="Add an assessor. One for each."
         )
@@ -42,30 +49,39 @@ class Command(FairpoolCommand):
         parser.add_argument(
             "--more-pairs", action="store_true", help="Take in what is new in the pool's remainder."
         )
+        add_by(parser)
 
     def perform(self, **options: Any) -> dict[str, Any]:
         batch = find_batch(find_evalset(options["evalset"]), options["batch"])
+        by = lead_of(batch.evalset, options)
         if options["add"] or options["due"] or options["more_pairs"]:
             services.extend_batch(
                 batch=batch,
-                by=None,
+                by=by,
                 assessors=[find_user(name) for name in options["add"]],
                 due_on=options["due"],
                 more_pairs=options["more_pairs"],
             )
         if options["pause"]:
-            services.pause_batch(batch=batch, by=None)
+            services.pause_batch(batch=batch, by=by)
         elif options["resume"]:
-            services.resume_batch(batch=batch, by=None)
+            services.resume_batch(batch=batch, by=by)
         elif options["cancel"]:
-            services.cancel_batch(batch=batch, by=None)
+            services.cancel_batch(batch=batch, by=by)
         elif options["take_out"]:
             assessor = batch.assessors.filter(user=find_user(options["take_out"])).first()
             if assessor is None:
                 raise BadInput(f"{options['take_out']} is not an assessor of batch {batch}.")
-            services.remove_assessor(batch=batch, by=None, assessor=assessor)
+            services.remove_assessor(batch=batch, by=by, assessor=assessor)
         elif options["give"]:
-            _give(batch, *options["give"])
+            user, *questions = options["give"]
+            services.reassign_questions(
+                batch=batch, by=by, to=_assessor(batch, user), questions=_questions(batch, questions)
+            )
+        elif options["free"]:
+            services.reassign_questions(
+                batch=batch, by=by, to=None, questions=_questions(batch, options["free"])
+            )
         return _document(batch)
 
     def show(self, document: dict[str, Any]) -> None:
@@ -80,16 +96,20 @@ class Command(FairpoolCommand):
             )
 
 
-def _give(batch: Batch, user: str, *questions: str) -> None:
-    to = batch.assessors.filter(user=find_user(user)).first()
-    if to is None:
+def _assessor(batch: Batch, user: str) -> Assessor:
+    assessor = batch.assessors.filter(user=find_user(user)).first()
+    if assessor is None:
         raise BadInput(f"{user} is not an assessor of batch {batch}. Add them first, with --add.")
-    rows = list(batch.batch_questions.filter(question__external_id__in=questions).select_related("question"))
-    missing = set(questions) - {row.question.external_id for row in rows}
+    return assessor
+
+
+def _questions(batch: Batch, ids: Sequence[str]) -> list[BatchQuestion]:
+    rows = list(batch.batch_questions.filter(question__external_id__in=ids).select_related("question"))
+    missing = set(ids) - {row.question.external_id for row in rows}
     if missing or not rows:
         said = ", ".join(sorted(missing)) or "none was named"
         raise BadInput(f"Questions that batch {batch} does not have: {said}.")
-    services.reassign_questions(batch=batch, by=None, to=to, questions=rows)
+    return rows
 
 
 def _document(batch: Batch) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import Count, Sum
 
-from evalsets.commands import FairpoolCommand, find_evalset, find_user
+from evalsets.commands import FairpoolCommand, add_by, find_evalset, find_user, lead_of
 from evalsets.errors import BadInput
 from judging.models import Batch
 from judging.services.batches import make_batch
@@ -77,6 +77,7 @@ class Command(FairpoolCommand):
         parser.add_argument(
             "--seed", type=int, help="Of the choice of overlapping and gold pairs. Default: a random one."
         )
+        add_by(parser)
 
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["evalset"])
@@ -84,7 +85,7 @@ class Command(FairpoolCommand):
         batch = make_batch(
             pool=find_pool(evalset, options["pool"]),
             name=options["name"],
-            by=None,
+            by=lead_of(evalset, options),
             assessors=[find_user(name) for name in options["assessors"]],
             without_copies=options["without_copies"],
             sharing=Batch.Sharing(options["sharing"]),

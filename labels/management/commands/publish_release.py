@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset
+from evalsets.commands import FairpoolCommand, add_by, find_evalset, lead_of
 from evalsets.progress import terminal_progress
 from labels.services.publishing import publish_release
 
@@ -30,13 +30,15 @@ class Command(FairpoolCommand):
             help="Let this outside judge's grades be labels of pairs that no person has labelled; they are marked in "
             "every file. May be given several times. `judges SLUG` says how far each agrees with people.",
         )
+        add_by(parser)
 
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
+        by = lead_of(evalset, options)
         with terminal_progress("question") as progress:
             published = publish_release(
                 evalset=evalset,
-                by=None,
+                by=by,
                 notes=options["notes"],
                 judges=options["judges"],
                 progress=progress,

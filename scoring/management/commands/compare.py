@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset
+from evalsets.commands import FairpoolCommand, find_evalset, lead_of
 from evalsets.errors import BadInput
 from evalsets.progress import terminal_progress
 from labels.models import labels_of_models_in_words
@@ -55,6 +55,7 @@ class Command(FairpoolCommand):
             raise BadInput(f"The seed {options['seed']} is below 0.")
         evalset = find_evalset(options["slug"])
         release = find_release(evalset, options["release"])
+        by = lead_of(evalset, options)
         asked = resolve(release, **rules_of(options))
         with terminal_progress("run") as progress:
             comparisons = compare_runs(
@@ -63,6 +64,7 @@ class Command(FairpoolCommand):
                 run_b=find_run(evalset, options["run_b"]),
                 asked=asked,
                 seed=options["seed"],
+                by=by,
                 progress=progress,
             )
         answer = comparison_answer(comparisons, margin=options["margin"])

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import EXIT_NO, FairpoolCommand, find_evalset
+from evalsets.commands import EXIT_NO, FairpoolCommand, find_evalset, lead_of
 from evalsets.progress import terminal_progress
 from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release, find_runs
@@ -39,10 +39,11 @@ class Command(FairpoolCommand):
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
         release = find_release(evalset, options["release"])
+        by = lead_of(evalset, options)
         asked = resolve(release, **rules_of(options))
         runs = find_runs(evalset, list(dict.fromkeys(options["runs"])))
         with terminal_progress("run") as progress:
-            analysis = analyse_reusability(release=release, runs=runs, asked=asked, progress=progress)
+            analysis = analyse_reusability(release=release, runs=runs, asked=asked, by=by, progress=progress)
         document = analysis_document(analysis)
         if document["moved"]:
             self.exit_status = EXIT_NO

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset
+from evalsets.commands import FairpoolCommand, find_evalset, lead_of
 from evalsets.progress import terminal_progress
 from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release, find_runs
@@ -46,10 +46,11 @@ class Command(FairpoolCommand):
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
         release = find_release(evalset, options["release"])
+        by = lead_of(evalset, options)
         asked = resolve(release, policy=options["policy"], **rules_of(options))
         runs = find_runs(evalset, list(dict.fromkeys(options["runs"])))
         with terminal_progress("run") as progress:
-            scored = score_runs(release=release, runs=runs, asked=asked, progress=progress)
+            scored = score_runs(release=release, runs=runs, asked=asked, by=by, progress=progress)
         self.per_question = options["per_question"]
         return score_document(scored.results)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset
+from evalsets.commands import FairpoolCommand, add_by, find_evalset, lead_of
 from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release, find_runs
 from pooling.services.finding import find_system
@@ -32,15 +32,17 @@ class Command(FairpoolCommand):
             metavar="RUN",
             help="Runs of one system, one for each of at least two stages.",
         )
+        add_by(parser)
 
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
         release = find_release(evalset, options["release"])
+        by = lead_of(evalset, options)
         if options["system"] is not None:
             runs = list(find_system(evalset, options["system"]).runs.latest_of_each_stage())
         else:
             runs = find_runs(evalset, list(dict.fromkeys(options["runs"])))
-        return analysis_document(analyse_stages(release=release, runs=runs))
+        return analysis_document(analyse_stages(release=release, runs=runs, by=by))
 
     def show(self, document: dict[str, Any]) -> None:
         self.stdout.write(

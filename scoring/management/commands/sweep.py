@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset
+from evalsets.commands import FairpoolCommand, find_evalset, lead_of
 from evalsets.errors import BadInput
-from evalsets.models import Question
+from evalsets.models import Question, User
 from evalsets.progress import terminal_progress
 from labels.models import Release, labels_of_models_in_words
 from labels.services.finding import find_release, find_run, find_runs
@@ -52,6 +52,7 @@ class Command(FairpoolCommand):
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
         release = find_release(evalset, options["release"])
+        by = lead_of(evalset, options)
         asked = resolve(release, **rules_of(options))
         if options["confirm"]:
             _refuse_confirming(release, asked)
@@ -63,14 +64,15 @@ class Command(FairpoolCommand):
                 baseline=baseline,
                 candidates=list(runs.values()),
                 asked=asked,
+                by=by,
                 progress=progress,
             )
         best = best_first(made)[0]
-        confirmation = self._confirm_best(best, asked) if options["confirm"] else None
+        confirmation = self._confirm_best(best, asked, by) if options["confirm"] else None
         self.exit_status = (confirmation or comparison_answer([best]))["status"]
         return {**sweep_document(release, asked, made), "confirmation": confirmation}
 
-    def _confirm_best(self, best: Comparison, asked: Asked) -> dict[str, Any]:
+    def _confirm_best(self, best: Comparison, asked: Asked, by: User | None) -> dict[str, Any]:
         """Compare the two runs on the holdout split, by the rules of the sweep."""
         self.stderr.write(
             f"Confirming {best.run_b.name} on the holdout split, which {holdout_uses(best.release)} comparisons on "
@@ -78,7 +80,7 @@ class Command(FairpoolCommand):
         )
         on_holdout = replace(asked, split=Question.Split.HOLDOUT.value)
         return comparison_answer(
-            compare_runs(release=best.release, run_a=best.run_a, run_b=best.run_b, asked=on_holdout)
+            compare_runs(release=best.release, run_a=best.run_a, run_b=best.run_b, asked=on_holdout, by=by)
         )
 
     def show(self, document: dict[str, Any]) -> None:
