@@ -130,6 +130,12 @@ def make_batch(
     return batch
 
 
+def latest_instructions(evalset: EvalSet) -> str:
+    """Those of the latest rubric: what a new batch shows where nobody writes others."""
+    latest = evalset.rubrics.order_by("-version").first()
+    return latest.instructions if latest else ""
+
+
 def current_rubric(*, evalset: EvalSet, instructions: str, by: User | None) -> Rubric:
     """The rubric with the eval set's scale and these instructions: the latest version if it says just that, else a
     new version. The caller holds the eval set's lock."""

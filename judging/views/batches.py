@@ -86,8 +86,7 @@ def batch_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 
 def _form_from_address(address: QueryDict, evalset: EvalSet) -> BatchForm:
     """A fresh form, filled with what the address says: `?pool=`, or all fields when the numbers are asked for anew."""
-    latest = evalset.rubrics.order_by("-version").first()
-    initial: dict[str, Any] = {"instructions": latest.instructions if latest else ""}
+    initial: dict[str, Any] = {"instructions": services.latest_instructions(evalset)}
     initial["pool"] = evalset.pools.values_list("pk", flat=True).first()
     many = {"assessors"}
     for name in BatchForm.base_fields:

@@ -558,6 +558,16 @@ def test_the_command_says_what_is_wrong(real_pool, evalset, alice, arguments, re
     assert not Batch.objects.exists()
 
 
+def test_without_other_instructions_those_of_the_latest_rubric_stay(real_pool, evalset, alice, tmp_path):
+    path = tmp_path / "instructions.md"
+    path.write_text("Read all.")
+    arguments = (evalset.slug, "first", "--assessor", "alice", "--name")
+    run(*arguments, "Week 1", "--instructions", str(path))
+    cancel_batch(batch=Batch.objects.get(), by=None)
+    run(*arguments, "Week 2")
+    assert evalset.rubrics.get().instructions == "Read all."
+
+
 def test_instructions_with_a_nul_are_bad_input(real_pool, evalset, alice, tmp_path):
     path = tmp_path / "instructions.md"
     path.write_text("Read \0 all.")

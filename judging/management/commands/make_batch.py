@@ -9,8 +9,9 @@ from django.db.models import Count, Sum
 
 from evalsets.commands import FairpoolCommand, add_by, find_evalset, find_user, lead_of
 from evalsets.errors import BadInput
+from evalsets.models import EvalSet
 from judging.models import Batch
-from judging.services.batches import make_batch
+from judging.services.batches import latest_instructions, make_batch
 from judging.services.gold import Gold
 from pooling.services.finding import find_pool
 
@@ -70,7 +71,11 @@ class Command(FairpoolCommand):
             help="How the work is shared. Default: by-question.",
         )
         parser.add_argument("--due", metavar="YYYY-MM-DD", help="The day it is due on.")
-        parser.add_argument("--instructions", metavar="FILE", help="Markdown that goes into the rubric.")
+        parser.add_argument(
+            "--instructions",
+            metavar="FILE",
+            help="Markdown that goes into the rubric. Default: the latest rubric's.",
+        )
         parser.add_argument(
             "--lease-minutes", type=int, default=30, help="Idle for so long, open work goes back."
         )
@@ -94,7 +99,7 @@ class Command(FairpoolCommand):
             again=options["again"],
             gold=_gold(options["gold"], options["gold_share"]),
             due_on=_date(options["due"]),
-            instructions=_text_of(options["instructions"]),
+            instructions=_instructions(evalset, options["instructions"]),
             lease_minutes=options["lease_minutes"],
             seed=options["seed"],
         )
@@ -143,9 +148,10 @@ def _date(text: str | None) -> datetime.date | None:
         raise BadInput(f"--due is {text!r}; write the day as YYYY-MM-DD.") from None
 
 
-def _text_of(name: str | None) -> str:
+def _instructions(evalset: EvalSet, name: str | None) -> str:
+    """The text of that file, else what the latest rubric says."""
     if name is None:
-        return ""
+        return latest_instructions(evalset)
     try:
         text = Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
