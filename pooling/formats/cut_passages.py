@@ -34,12 +34,14 @@ def cut_id(chunk: str, text: str) -> str:
 class CutPassages:
     """The cut passages of a run, each once, numbered on from the positions of the vocabulary's chunks.
 
-    `textless` are the questions whose rankings cut a passage without giving its text, with how many of them.
+    `textless` are the questions whose rankings cut a passage without giving its text, with how many of them. `twice`
+    are questions whose rankings name a cut passage by its ID as well, each with that ID.
     """
 
     vocabulary: Sequence[str]
     found: list[CutPassage] = field(default_factory=list)
     textless: dict[str, int] = field(default_factory=dict)
+    twice: list[tuple[str, str]] = field(default_factory=list)
     _positions: dict[str, int] = field(default_factory=dict)
 
     def name(
@@ -54,6 +56,10 @@ class CutPassages:
                 self.textless[question] = self.textless.get(question, 0) + 1
             else:
                 named[place] = self._position(int(chunks[place]), passage.text)
+        if (cut := named[named != chunks]).size:
+            given = {self.vocabulary[at] for at in chunks.tolist()}
+            names = (self.found[at - len(self.vocabulary)].id for at in cut.tolist())
+            self.twice += [(question, name) for name in names if name in given]
         return named
 
     def _position(self, whole: int, text: str) -> int:

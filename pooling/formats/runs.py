@@ -126,8 +126,16 @@ def read_run(
         result.rankings = with_empty_rankings(found, extra)
         result.vocabulary_array, result.cut_passages = entries.vocabulary, cut.found
         if cut.found:
-            names = pa.array([passage.id for passage in cut.found], entries.vocabulary.type)
-            result.vocabulary_array = pa.concat_arrays([entries.vocabulary, names])
+            cut_ids = pa.array([passage.id for passage in cut.found], entries.vocabulary.type)
+            result.vocabulary_array = pa.concat_arrays([entries.vocabulary, cut_ids])
+        for question, name in cut.twice:
+            findings.faults.add(
+                "duplicate-chunk",
+                line=found[question].line,
+                field=f"question {question}",
+                value=name,
+                expected="each text once a ranking; this is the ID of a passage that was cut in it",
+            )
         for question, count in cut.textless.items():
             findings.warnings.add(
                 "cut-without-text",

@@ -279,6 +279,13 @@ def test_a_cut_passage_of_the_longest_id_has_a_shorter_one(tmp_path):
     assert len(set(names)) == 2
 
 
+def test_a_cut_passage_and_its_id_in_one_ranking_are_one_text_twice(tmp_path):
+    (cut,) = run_of(tmp_path, context(("a", "Refunds take"))).cut_passages
+    run = run_of(tmp_path, context(("a", "Refunds take"), (cut.id, None)))
+    (example,) = run.findings.faults.examples("duplicate-chunk")
+    assert (example.field, example.value) == ("question q1", cut.id)
+
+
 def test_a_passage_that_was_cut_but_not_told_is_warned_of(tmp_path):
     run = run_of(tmp_path, context(("a", None), ("b", " \n"), ("c", "Refunds")))
     assert rankings(run)["q1"][:2] == ["a", "b"]
