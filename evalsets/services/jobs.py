@@ -73,8 +73,8 @@ def start_job(
 def _enqueue(job: Job) -> None:
     try:
         current_app.send_task(job.task, args=[job.pk])
-    except OperationalError:
-        logger.exception("The broker cannot be reached; job %s stays waiting", job.pk)
+    except OperationalError as error:
+        logger.error("The broker cannot be reached (%s); job %s stays waiting", error, job.pk)
 
 
 def request_cancel(*, job: Job, by: User | None) -> None:

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.django_db
 
 def test_systems_are_listed_and_marked_as_related(evalset, carol, capsys):
     make_questions(evalset, "q1")
-    make_run(evalset, "bm25", {"q1": ["c1"]})
     make_run(evalset, "dense", {"q1": ["c1"]})
+    make_run(evalset, "bm25", {"q1": ["c1"]})
     arguments = ("systems", "handbook", "dense", "--family", "neural", "--by", "carol")
     status, document = call_json(*arguments, capsys=capsys)
     assert status == 0
@@ -23,7 +23,7 @@ def test_systems_are_listed_and_marked_as_related(evalset, carol, capsys):
     ]
     assert evalset.events.get().by == carol
     _, out = call("systems", "handbook", "dense", "--family", "", capsys=capsys)
-    assert out == "bm25: 1 runs, latest bm25\ndense: 1 runs, latest dense\n"
+    assert out == "bm25: latest run bm25, of 1\ndense: latest run dense, of 1\n"
 
 
 @pytest.mark.parametrize(

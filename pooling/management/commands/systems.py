@@ -42,13 +42,13 @@ class Command(FairpoolCommand):
                     "runs": system.run_count,
                     "latest_run": latest_run.get(system.pk),
                 }
-                for system in evalset.systems.annotate(run_count=Count("runs"))
+                for system in evalset.systems.annotate(run_count=Count("runs")).order_by("name")
             ],
         }
 
     def show(self, document: dict[str, Any]) -> None:
         for one in document["systems"]:
             family = f", family {one['family']}" if one["family"] else ""
-            self.stdout.write(f"{one['system']}: {one['runs']} runs, latest {one['latest_run']}{family}")
+            self.stdout.write(f"{one['system']}: latest run {one['latest_run']}, of {one['runs']}{family}")
         if not document["systems"]:
             self.stdout.write("There are no systems yet; import_run brings one.")

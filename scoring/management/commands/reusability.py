@@ -62,7 +62,7 @@ class Command(FairpoolCommand):
         if of_models := labels_of_models_in_words(document):
             self.stdout.write(of_models)
         header = ["system", "pooled to", "only it", "all labels", "unjudged", "left out", "unjudged", "rank"]
-        self.stdout.write(table([*header, "left out", "tau"], [_row(row) for row in rows]))
+        self.stdout.write(table([*header, "rank left out", "tau"], [_row(row) for row in rows]))
 
 
 def _row(row: dict[str, Any]) -> list[str]:
