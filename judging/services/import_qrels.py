@@ -8,7 +8,7 @@ from typing import Literal
 
 from django.db import transaction
 
-from evalsets.models import Chunk, EvalSet, Question, User
+from evalsets.models import EvalSet, Question, User
 from evalsets.progress import Progress, silent
 from judging.models import Assessor
 from judging.services.import_verdicts import import_verdicts
@@ -134,7 +134,7 @@ def match_chunks(report: ImportReport, evalset: EvalSet) -> None:
             "SELECT chunk FROM import_judgment WHERE chunk_id IS NULL GROUP BY chunk ORDER BY min(line) LIMIT 20000"
         )
     ]
-    if total and not known and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
+    if total and not known and evalset.chunks.whole().filter(has_text=True).exists():
         report_no_overlap(report.findings, evalset, "chunk", unknown)
     else:
         warn_of_chunks_without_text(report.findings, evalset, unknown, total - with_text, total)

@@ -10,6 +10,7 @@ import pytest
 from evalsets.models import Chunk, Question
 from judging.services.batches import make_batch
 from judging.services.claims import claim_next
+from judging.services.import_qrels import import_qrels
 from judging.services.pools import measure_pool
 from judging.services.remainder import remainder_lines
 from labels.exports.formats import FORMATS
@@ -299,6 +300,19 @@ def test_bringing_the_context_in_again_changes_nothing_and_another_cut_is_anothe
     assert (bring("Refunds take 14 days.").unchanged, Chunk.objects.count()) == (1, chunks)
     assert (bring("Refunds take").new, Chunk.objects.count()) == (1, chunks + 1)
     assert Chunk.objects.filter(cut_from__external_id="a").count() == 2
+
+
+def test_before_the_chunks_texts_a_cut_passage_is_no_reason_to_refuse_other_ids(
+    evalset, carol, tmp_path
+) -> None:
+    make_questions(evalset, "q")
+    path, labels = tmp_path / "run.jsonl", tmp_path / "labels.qrels"
+    path.write_text('{"qid": "q", "results": [{"id": "a", "text": "Half", "truncated": true}]}\n')
+    import_run(evalset=evalset, source=path, by=carol, system="s", stage="context")
+    path.write_text('{"qid": "q", "results": ["other"]}\n')
+    assert import_run(evalset=evalset, source=path, by=carol, system="other").written
+    labels.write_text("q 0 another 1\n")
+    assert import_qrels(evalset=evalset, source=labels, by=carol).written
 
 
 def test_a_chunk_that_came_by_the_id_of_a_cut_passage_is_bound_to_its_whole(evalset, carol, tmp_path) -> None:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalsets.errors import BadInput
-from evalsets.models import Chunk, EvalSet, Question, User
+from evalsets.models import EvalSet, Question, User
 from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
 from pooling.formats import RankingRecord, RunFile, read_run
@@ -259,7 +259,7 @@ def match_chunks(report: ImportReport, evalset: EvalSet, file: RunFile) -> npt.N
     chunk_ids, has_text = resolve_chunks(evalset)
     total, with_text = len(chunks), int(has_text.sum())
     unknown = [chunks[at] for at in np.flatnonzero(chunk_ids == 0)[:UNKNOWN_LISTED].tolist()]
-    if total and not chunk_ids.any() and Chunk.objects.filter(evalset=evalset, has_text=True).exists():
+    if total and not chunk_ids.any() and evalset.chunks.whole().filter(has_text=True).exists():
         report_no_overlap(report.findings, evalset, "chunk", unknown)
     else:
         warn_of_chunks_without_text(report.findings, evalset, unknown, total - with_text, total)
