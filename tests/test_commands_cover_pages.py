@@ -29,7 +29,7 @@ COMMANDS: dict[str, str] = {
     "judging:import-write": "import_run --by",
     "judging:pool-new": "build_pool --preview --by",
     "judging:pool-mend": "build_pool --run --by",
-    "judging:pool-simulate": "simulate_pooling --qrels",
+    "judging:pool-simulate": "simulate_pooling --evalset",
     "judging:batch-new": "make_batch --instructions --by",
     "judging:batch-pause": "batch --pause --by",
     "judging:batch-resume": "batch --resume --by",

@@ -11,12 +11,12 @@ from django.urls import reverse
 
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet, Job, User
-from evalsets.progress import Progress
+from evalsets.progress import Progress, silent
 from evalsets.services.jobs import JobOutcome, start_job
 from judging.pool_course import found_table
 from pooling.models import Ranking, Run
 from pooling.rankings import RunToDepth
-from pooling.simulation import SHARES, judgments_to_find, simulate, simulated
+from pooling.simulation import SHARES, Simulation, judgments_to_find, simulate, simulated
 from pooling.simulation import Ranking as Returned
 
 TASK = "judging.tasks.simulate_strategies"
@@ -37,10 +37,7 @@ _GRADES = """
 
 def start_simulating(*, evalset: EvalSet, runs: Sequence[RunToDepth], by: User) -> Job:
     """Replay all strategies over these runs, each cut at its depth. Raises BadInput where nothing could be found."""
-    if len(runs) < 2:
-        raise BadInput("Strategies differ in how they choose among runs: name at least two.")
-    if not _knows_relevant(evalset):
-        raise BadInput("No pair is known to be relevant yet. Judge or import labels first.")
+    refuse_nothing_to_find(evalset, runs)
     return start_job(
         evalset=evalset,
         task=TASK,
@@ -51,16 +48,11 @@ def start_simulating(*, evalset: EvalSet, runs: Sequence[RunToDepth], by: User) 
 
 
 def simulate_for_job(job: Job, progress: Progress) -> JobOutcome:
-    """The curves of all strategies; questions that have no relevant label are left out."""
+    """The curves of all strategies, as the page shows them."""
     evalset: EvalSet = job.evalset
     depths: dict[int, int] = dict(job.parameters["runs"])
     names = dict(Run.objects.filter(pk__in=depths).values_list("pk", "name"))
-    progress(0, None, "Reading runs and labels")
-    rankings = [_rankings(run, k) for run, k in depths.items()]
-    simulation = simulate(
-        rankings, _grades_of(evalset), simulated(rankings), k=max(depths.values()), threshold=evalset.threshold,
-        progress=lambda done, total: progress(done, total, "Replaying strategies"),
-    )  # fmt: skip
+    simulation = simulate_evalset(evalset=evalset, depths=depths, progress=progress)
     table = found_table(simulation.curves, relevant=simulation.relevant_in_union, steps=STEPS)
     return JobOutcome(
         {
@@ -82,6 +74,44 @@ def simulate_for_job(job: Job, progress: Progress) -> JobOutcome:
         },
         reverse("judging:pool-simulation", args=[evalset.slug]),
     )
+
+
+def simulate_evalset(
+    *,
+    evalset: EvalSet,
+    depths: Mapping[int, int],
+    strategies: Sequence[str] = (),
+    threshold: int | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Simulation:
+    """Replay the strategies, else all that the runs allow, on the eval set's labels; questions that have no relevant
+    one are left out.
+
+    `depths` says by Run.id where each run is cut. Raises BadInput for a strategy that cannot be replayed.
+    """
+    progress(0, None, "Reading runs and labels")
+    rankings = [_rankings(run, k) for run, k in depths.items()]
+    try:
+        return simulate(
+            rankings,
+            _grades_of(evalset),
+            strategies or simulated(rankings),
+            k=max(depths.values()),
+            threshold=threshold or evalset.threshold,
+            seed=seed,
+            progress=lambda done, total: progress(done, total, "Replaying strategies"),
+        )
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+
+
+def refuse_nothing_to_find(evalset: EvalSet, runs: Sequence[Any]) -> None:
+    """BadInput where a simulation over these runs could tell nothing."""
+    if len(runs) < 2:
+        raise BadInput("Strategies differ in how they choose among runs: name at least two.")
+    if not _knows_relevant(evalset):
+        raise BadInput("No pair is known to be relevant yet. Judge or import labels first.")
 
 
 def latest_simulation(evalset: EvalSet) -> Job | None:

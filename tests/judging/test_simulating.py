@@ -9,6 +9,7 @@ from evalsets.models import Job
 from judging.pool_course import FoundRow, lines_picture
 from judging.tasks import simulate_strategies
 from pooling.simulation import SIMULATED
+from tests.commands import call_json
 from tests.conftest import make_chunks, make_questions, make_run
 from tests.labels.builders import judge
 
@@ -84,3 +85,28 @@ def test_the_picture_of_a_table() -> None:
     assert [(line.number, line.name) for line in picture.lines] == [(1, "quick"), (0, "slow")]
     assert picture.lines[1].points == "0.0,100.0 100.0,90.0 200.0,50.0 300.0,10.0 400.0,0.0"
     assert picture.ticks == [(0.0, 0), (100.0, 10), (200.0, 20), (300.0, 30), (400.0, 40)]
+
+
+def test_the_command_replays_them_on_the_eval_sets_own_labels(evalset, runs, capsys) -> None:
+    arguments = ("simulate_pooling", "--evalset", "handbook", "--run", "first", "second", "--k", 3)
+    status, document = call_json(*arguments, capsys=capsys)
+    assert status == 0
+    assert (document["union"], document["unlabelled"], document["relevant_in_union"]) == (6, 1, 3)
+    assert (document["threshold"], [one["name"] for one in document["strategies"]]) == (1, list(SIMULATED))
+    _, document = call_json(*arguments, "--threshold", 3, "--strategy", "budget", "depth", capsys=capsys)
+    assert [one["name"] for one in document["strategies"]] == ["budget:rrf", "depth"]
+    assert (document["threshold"], document["relevant"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--run", "first"], "name at least two"),
+        (["--run", "first", "third"], "has no run 'third'"),
+        (["--run", "first", "second", "--strategy", "luck"], "luck"),
+        (["--run", "first", "second", "--threshold", 0], "from 1 up"),
+    ],
+)
+def test_the_command_says_what_is_wrong(evalset, runs, capsys, arguments, message) -> None:
+    status, document = call_json("simulate_pooling", "--evalset", "handbook", *arguments, capsys=capsys)
+    assert (status, message in document["error"]) == (3, True)

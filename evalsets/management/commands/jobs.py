@@ -44,9 +44,8 @@ class Command(FairpoolCommand):
     def show(self, document: dict[str, Any]) -> None:
         for job in document["jobs"]:
             state = "waiting: no worker answers" if job["no_worker_answers"] else job["state"]
-            self.stdout.write(
-                f"{job['id']}  {job['created_at'][:19]}  {job['title']}: {state}. {job['error']}"
-            )
+            why = f". {job['error']}" if job["error"] else ""
+            self.stdout.write(f"{job['id']}  {job['created_at'][:19]}  {job['title']}: {state}{why}")
         if not document["jobs"]:
             self.stdout.write("There are no jobs yet.")
 

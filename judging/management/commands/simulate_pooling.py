@@ -5,25 +5,29 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand
+from evalsets.commands import FairpoolCommand, find_evalset, make_tables
 from evalsets.errors import BadInput
+from evalsets.progress import terminal_progress
+from judging.services.simulating import refuse_nothing_to_find, simulate_evalset
 from pooling.formats import Findings, read_qrels, read_run
-from pooling.simulation import SHARES, SIMULATED, Ranking, simulate, simulated, simulation_json
+from pooling.services.finding import find_runs
+from pooling.simulation import SHARES, SIMULATED, Ranking, Simulation, simulate, simulated, simulation_json
 from pooling.simulation_picture import simulation_svg
 
 
 class Command(FairpoolCommand):
     help = (
         "Replay pooling strategies against labels that are known already: how many relevant chunks each finds for how "
-        "many judgments, so that a strategy is chosen on evidence. It reads files and touches no eval set."
+        "many judgments, so that a strategy is chosen on evidence. It reads files, or an eval set's own "
+        "labels and runs, and writes nothing to it."
     )
     uses_tables = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "--qrels", required=True, metavar="FILE", help="The labels, in any format of import_qrels."
-        )
+        labels = parser.add_mutually_exclusive_group(required=True)
+        labels.add_argument("--qrels", metavar="FILE", help="The labels, in any format of import_qrels.")
+        labels.add_argument("--evalset", metavar="SLUG", help="The eval set whose own labels are taken.")
         parser.add_argument(
             "--run",
             dest="runs",
@@ -31,7 +35,7 @@ class Command(FairpoolCommand):
             action="extend",
             required=True,
             metavar="FILE",
-            help="Runs, in any format of import_run.",
+            help="Runs, in any format of import_run; with --evalset their names, a system's for its latest run.",
         )
         parser.add_argument(
             "--strategy",
@@ -46,7 +50,10 @@ class Command(FairpoolCommand):
             "--k", type=int, default=100, metavar="K", help="Depth at which runs are cut; default 100."
         )
         parser.add_argument(
-            "--threshold", type=int, default=1, metavar="GRADE", help="Relevant from here; default 1."
+            "--threshold",
+            type=int,
+            metavar="GRADE",
+            help="Relevant from here; default 1, or the eval set's.",
         )
         parser.add_argument(
             "--seed", type=int, default=0, metavar="N", help="Of ties and of lots; default 0."
@@ -59,27 +66,16 @@ class Command(FairpoolCommand):
         )
 
     def perform(self, **options: Any) -> dict[str, Any]:
-        if options["k"] < 1 or options["threshold"] < 1:
+        if options["k"] < 1 or (options["threshold"] is not None and options["threshold"] < 1):
             raise BadInput("--k and --threshold are whole numbers from 1 up.")
-        labels: dict[str, dict[str, int]] = {}
-        qrels = read_qrels(options["qrels"], negative=options["negative"])
-        _refuse_faults(options["qrels"], qrels.findings)
-        for label in qrels.records:
-            labels.setdefault(label.question, {})[label.chunk] = label.grade
-        runs = [_rankings(path) for path in options["runs"]]
-        wanted = options["strategies"] or simulated(runs)
-        names = list(dict.fromkeys("budget:rrf" if name == "budget" else name for name in wanted))
-        try:
-            simulation = simulate(
-                runs, labels, names, k=options["k"], threshold=options["threshold"], seed=options["seed"]
-            )
-        except ValueError as error:
-            raise BadInput(str(error)) from None
+        wanted = ["budget:rrf" if name == "budget" else name for name in options["strategies"] or []]
+        options["strategies"] = list(dict.fromkeys(wanted))
+        simulation, threshold = _of_evalset(options) if options["evalset"] else _of_files(options)
         if options["picture"]:
             _write(options["picture"], simulation_svg(simulation))
         return {
             "k": options["k"],
-            "threshold": options["threshold"],
+            "threshold": threshold,
             "seed": options["seed"],
             "picture": options["picture"],
             **simulation_json(simulation),
@@ -98,6 +94,43 @@ class Command(FairpoolCommand):
             costs = [one["judgments_to_find"][str(share)] for share in SHARES]
             cells = "  ".join(f"{'never' if cost is None else f'{cost:,}':>12}" for cost in costs)
             self.stdout.write(f"{one['name']:{width}}  {cells}")
+
+
+def _of_evalset(options: dict[str, Any]) -> tuple[Simulation, int]:
+    """Over the eval set's own labels and runs; with the threshold that they were read by."""
+    make_tables()
+    evalset = find_evalset(options["evalset"])
+    threshold = options["threshold"] or evalset.threshold
+    depths = {run.pk: options["k"] for run in find_runs(evalset, options["runs"])}
+    refuse_nothing_to_find(evalset, list(depths))
+    with terminal_progress("question") as progress:
+        simulation = simulate_evalset(
+            evalset=evalset,
+            depths=depths,
+            strategies=options["strategies"],
+            threshold=threshold,
+            seed=options["seed"],
+            progress=progress,
+        )
+    return simulation, threshold
+
+
+def _of_files(options: dict[str, Any]) -> tuple[Simulation, int]:
+    """Over labels and runs in files; with the threshold that they were read by."""
+    labels: dict[str, dict[str, int]] = {}
+    qrels = read_qrels(options["qrels"], negative=options["negative"])
+    _refuse_faults(options["qrels"], qrels.findings)
+    for label in qrels.records:
+        labels.setdefault(label.question, {})[label.chunk] = label.grade
+    runs = [_rankings(path) for path in options["runs"]]
+    strategies, threshold = options["strategies"] or simulated(runs), options["threshold"] or 1
+    try:
+        simulation = simulate(
+            runs, labels, strategies, k=options["k"], threshold=threshold, seed=options["seed"]
+        )
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    return simulation, threshold
 
 
 def _rankings(path: str) -> dict[str, Ranking]:
