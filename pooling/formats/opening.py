@@ -115,7 +115,7 @@ class Source:
         rest = b""
         with ExitStack() as stack, unreadable_errors():
             stream, position = self._open(stack)
-            while piece := read_fully(stream, self.limits.block_bytes):
+            while piece := read_fully(stream, max(self.limits.block_bytes, len(BOM))):
                 digest.update(piece)
                 if total == 0:
                     refuse_foreign_content(piece)
@@ -251,10 +251,10 @@ class unreadable_errors:
 
 
 def leaves_the_folder(name: str) -> bool:
-    """Whether a name inside an archive points outside of the folder it would be unpacked into."""
+    """Whether a name inside an archive points outside of the folder it would be unpacked into, or is none at all."""
     plain = name.replace("\\", "/")
     drive = len(plain) > 1 and plain[1] == ":" and plain[0].isalpha()
-    return plain.startswith("/") or drive or ".." in plain.split("/") or "\x00" in name
+    return not name or plain.startswith("/") or drive or ".." in plain.split("/") or "\x00" in name
 
 
 def is_junk(entry: zipfile.ZipInfo) -> bool:

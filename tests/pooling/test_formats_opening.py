@@ -3,6 +3,7 @@
 import gzip
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,6 +77,19 @@ def test_names_that_leave_the_folder_are_refused(write, name):
     assert run.findings.faults.kinds() == ["archive-name"]
     assert run.findings.faults.examples("archive-name")[0].value == name
     assert run.rankings == []
+
+
+def test_a_name_of_no_character_is_refused(write):
+    content = bytearray(zipped({"x": RUN}))
+    entry = content.index(b"PK\x01\x02")  # the directory's entry: lengths of name and extra field from its byte 28 on
+    content[entry + 28 : entry + 32] = b"\0\0\1\0"
+    assert read_run(write(bytes(content))).findings.faults.kinds() == ["archive-name"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_a_byte_order_mark_is_none_of_the_content_however_small_the_blocks(write, size):
+    run = read_run(write(b"\xef\xbb\xbf" + RUN), limits=replace(Limits(), block_bytes=size))
+    assert run.rankings[0].question == "q1"
 
 
 @pytest.mark.parametrize(
