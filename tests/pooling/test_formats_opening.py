@@ -81,7 +81,9 @@ def test_names_that_leave_the_folder_are_refused(write, name):
 
 def test_a_name_of_no_character_is_refused(write):
     content = bytearray(zipped({"x": RUN}))
-    entry = content.index(b"PK\x01\x02")  # the directory's entry: lengths of name and extra field from its byte 28 on
+    entry = content.index(
+        b"PK\x01\x02"
+    )  # the directory's entry: lengths of name and extra field from its byte 28 on
     content[entry + 28 : entry + 32] = b"\0\0\1\0"
     assert read_run(write(bytes(content))).findings.faults.kinds() == ["archive-name"]
 
