@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scoring.classes import FloatArray, Graded, IntArray, Truth
+from scoring.classes import FloatArray, IntArray, Truth
+from scoring.matching import Graded
 from scoring.measures import Gain, gain_of
 
 

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from scoring.classes import UNJUDGED, FloatArray, Graded, IntArray, count_before
+from scoring.classes import UNJUDGED, FloatArray, IntArray
+from scoring.matching import Graded, count_before
 
 Policy = Literal["raw", "judged-only", "strict"]
 POLICIES: tuple[Policy, ...] = ("raw", "judged-only", "strict")

@@ -21,9 +21,8 @@ from scoring.classes import (
     Rankings,
     Truth,
     build_truth,
-    match,
-    select,
 )
+from scoring.matching import match, select
 from scoring.measures import Measure
 from scoring.policies import count_unjudged
 from scoring.scores import Plan, Rules, score_run

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scoring.classes import BoolArray, FloatArray, Graded, IntArray, Rankings, Truth, match, select
+from scoring.classes import BoolArray, FloatArray, IntArray, Rankings, Truth
+from scoring.matching import Graded, match, select
 from scoring.measures import Gain, Measure
 from scoring.policies import (
     Policy,

@@ -9,7 +9,8 @@ import numpy as np
 from evalsets.models import Chunk, ChunkRevision
 from labels.releases import Excerpt
 from pooling.models import Ranking
-from scoring.classes import UNJUDGED, Graded, match
+from scoring.classes import UNJUDGED
+from scoring.matching import Graded, match
 from scoring.models import Comparison, Unit
 from scoring.reading import by_document, read_known, read_run
 

@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from scoring.classes import Graded, Truth
+from scoring.classes import Truth
+from scoring.matching import Graded
 
 Stage = Literal["candidates", "reranked", "context"]
 STAGES: tuple[Stage, ...] = ("candidates", "reranked", "context")

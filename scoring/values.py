@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import pytrec_eval
 
-from scoring.classes import UNJUDGED, BoolArray, FloatArray, Graded, Truth
+from scoring.classes import UNJUDGED, BoolArray, FloatArray, Truth
 from scoring.inferred import inferred_ap, inferred_ndcg, ndcg
+from scoring.matching import Graded
 from scoring.measures import MAX_EXPONENTIAL_GRADE, Gain, Measure, gain_of
 from scoring.policies import count_unjudged
 

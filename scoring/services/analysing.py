@@ -12,7 +12,8 @@ from evalsets.models import Chunk, User
 from evalsets.progress import Progress, silent
 from labels.models import Release
 from pooling.models import Run
-from scoring.classes import BoolArray, Rankings, match
+from scoring.classes import BoolArray, Rankings
+from scoring.matching import match
 from scoring.models import Analysis, Unit
 from scoring.reading import read_known, read_run
 from scoring.reusability import LeftOut, System, leave_out, returned_within

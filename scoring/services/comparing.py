@@ -15,7 +15,6 @@ from evalsets.progress import Progress, silent
 from evalsets.services.events import record_event
 from labels.models import Release, labels_of_models_in_words
 from pooling.models import Run
-from scoring.classes import match
 from scoring.comparison import (
     ComparisonRefused,
     Missing,
@@ -30,6 +29,7 @@ from scoring.comparison import (
     regressions,
     sentence,
 )
+from scoring.matching import match
 from scoring.measures import Measure
 from scoring.models import Comparison, ScoreResult, rate_beside
 from scoring.reading import Known

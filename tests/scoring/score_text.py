@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scoring.classes import NO_GROUPS, Groups, Labels, Rankings, Truth, build_truth, groups, match
+from scoring.classes import NO_GROUPS, Groups, Labels, Rankings, Truth, build_truth, groups
+from scoring.matching import match
 from scoring.measures import parse_measures
 from scoring.scores import Questions, Rules, RunScores, plan_questions, score_graded
 

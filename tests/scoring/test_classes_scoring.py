@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from scoring.admissible import ANY, ChunkLimits, QuestionLimits, inadmissible
-from scoring.classes import UNJUDGED, Labels, Rankings, build_truth, groups, match
+from scoring.classes import UNJUDGED, Labels, Rankings, build_truth, groups
+from scoring.matching import match
 from scoring.measures import parse_measures
 from scoring.scores import Plan, Rules, score_graded
 from tests.scoring.score_text import score, world
@@ -154,7 +155,7 @@ def test_a_table_and_a_search_find_the_same_rows(monkeypatch) -> None:
     rankings = Rankings(questions, np.concatenate([[0], np.cumsum(lengths)]), np.concatenate(chunks))
 
     by_table = match(truth, rankings)
-    monkeypatch.setattr("scoring.classes.TABLE_SIZE", 0)
+    monkeypatch.setattr("scoring.matching.TABLE_SIZE", 0)
     by_search = match(truth, rankings)
 
     assert (by_table.grade != UNJUDGED).sum() > 50

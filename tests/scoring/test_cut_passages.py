@@ -19,7 +19,8 @@ from labels.services.publishing import publish_release
 from pooling.models import Run
 from pooling.services.importing import import_run
 from pooling.services.pools import build_pool
-from scoring.classes import UNJUDGED, match
+from scoring.classes import UNJUDGED
+from scoring.matching import match
 from scoring.services.analysing import analyse_stages
 from scoring.services.comparing import compare_runs
 from scoring.services.scoring import resolve, score_document, score_runs

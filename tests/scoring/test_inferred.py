@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from scoring.classes import Labels, build_truth, match
+from scoring.classes import Labels, build_truth
 from scoring.inferred import inferred_ap, inferred_ndcg
+from scoring.matching import match
 from scoring.measures import parse_measure
 from scoring.values import question_values
 from tests.scoring.score_text import score, world

@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from labels.services.publishing import publish_release
-from scoring.classes import Labels, Rankings, build_truth, groups, match
+from scoring.classes import Labels, Rankings, build_truth, groups
+from scoring.matching import match
 from scoring.policies import apply_policy, count_unjudged, unjudged_by_depth
 from tests.conftest import make_chunks, make_questions, make_run
 from tests.labels.builders import judge

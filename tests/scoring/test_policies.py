@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scoring.classes import match
+from scoring.matching import match
 from scoring.policies import UnjudgedError, count_unjudged, unjudged_by_depth
 from tests.scoring.score_text import by_question, score, world
 

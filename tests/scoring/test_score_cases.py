@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from scoring.classes import Labels, Rankings, build_truth, match
+from scoring.classes import Labels, Rankings, build_truth
+from scoring.matching import match
 from scoring.scores import MissingRankings
 from tests.scoring.score_text import by_question, score, world
 

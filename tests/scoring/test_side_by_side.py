@@ -11,7 +11,8 @@ import pytest
 from labels.releases import Excerpt
 from labels.services.publishing import publish_release
 from pooling.models import Ranking
-from scoring.classes import UNJUDGED, match, select
+from scoring.classes import UNJUDGED
+from scoring.matching import match, select
 from scoring.models import ScoreResult, Unit
 from scoring.reading import by_document, read_known, read_run
 from scoring.services.comparing import compare_runs

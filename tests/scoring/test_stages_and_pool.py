@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from scoring.classes import Rankings, match
+from scoring.classes import Rankings
 from scoring.facts import abstention, fact_coverage, mean_coverage, unanswerable_slice
+from scoring.matching import match
 from scoring.measures import parse_measure, parse_measures
 from scoring.reusability import System, kendall_tau, leave_out, returned_within
 from scoring.scores import Plan, Rules, plan_questions, score_run
