@@ -8,7 +8,7 @@ from django import forms, template
 from django.forms import BoundField
 from django.template import Context
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from evalsets import unseen
@@ -137,6 +137,14 @@ def sort_header(context: Context, name: str, label: str, css: str = "") -> dict[
         "descending": descending,
         "target": descending if sort == name else name,
     }
+
+
+@register.simple_tag(takes_context=True)
+def rest_of_address(context: Context, *fields: str) -> SafeString:
+    """Hidden fields with what the address says beside `fields` and the page: a form that sends them keeps it."""
+    said = context["request"].GET.lists()
+    rest = [(name, value) for name, values in said if name not in {*fields, "page"} for value in values]
+    return format_html_join("", '<input type="hidden" name="{}" value="{}">', rest)
 
 
 @register.filter

@@ -199,3 +199,11 @@ def test_the_list_is_sorted_as_the_address_says(job, evalset, carol, client_for)
     ):
         page = client_for(carol).get(address, {"sort": sort}).context["page"]
         assert [row.pk for row in page] == [row.pk for row in expected], sort
+
+
+def test_a_search_keeps_the_sort_and_begins_at_the_first_page(job, evalset, carol, client_for) -> None:
+    address = reverse("evalsets:job-list", args=[evalset.slug])
+    html = client_for(carol).get(address, {"q": "nothing", "sort": '-job"', "page": "2"}).content.decode()
+    assert '<input type="hidden" name="sort" value="-job&quot;">' in html
+    assert 'type="hidden" name="page"' not in html
+    assert '<a class="btn btn-link" href="?sort=-job%22">Clear</a>' in html
