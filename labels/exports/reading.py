@@ -44,11 +44,9 @@ def labels_of(row: Any) -> list[Label]:
     """The labels of a question's row for who evaluates with them: those of cut passages are left out, since only one
     run's context holds such a text, and in qrels it would be a relevant document that no other run can return."""
     cut, by_models = set(row.cut_ids), set(row.model_chunk_ids)
-    return [
-        Label(chunk, name, grade, chunk in by_models)
-        for chunk, name, grade in zip(row.chunk_ids, row.external_ids, row.grades, strict=True)
-        if chunk not in cut
-    ]
+    by_model = [chunk in by_models for chunk in row.chunk_ids]
+    labels = map(Label._make, zip(row.chunk_ids, row.external_ids, row.grades, by_model, strict=True))
+    return [label for label in labels if label.chunk not in cut] if cut else list(labels)
 
 
 def class_rows(release: Release) -> Iterator[Any]:
