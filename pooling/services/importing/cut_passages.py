@@ -7,12 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from evalsets.models import Chunk, EvalSet
+from evalsets.models import EvalSet
 from pooling.formats import CutPassage
 from pooling.services.importing.chunks import text_hash
-from pooling.services.importing.staging import copy_rows, execute, make_table, refresh_statistics
+from pooling.services.importing.staging import copy_rows, execute, fetch, make_table, refresh_statistics
 
-STAGE = 'external_id text COLLATE "C", whole_id int, text text, text_hash text'
+STAGE = """
+    position int GENERATED ALWAYS AS IDENTITY, external_id text COLLATE "C", whole_id int, text text, text_hash text,
+    chunk_id int
+"""
 
 
 def write_cut_passages(
@@ -34,31 +37,34 @@ def write_cut_passages(
     )
     execute(
         """
-        INSERT INTO evalsets_chunk (evalset_id, external_id, cut_from_id)
-        SELECT %s, s.external_id, coalesce(whole.cut_from_id, whole.id)
+        INSERT INTO evalsets_chunk (evalset_id, external_id, has_text, cut_from_id)
+        SELECT %s, s.external_id, true, coalesce(whole.cut_from_id, whole.id)
         FROM import_cut s JOIN evalsets_chunk whole ON whole.id = s.whole_id
+        ORDER BY s.position
         ON CONFLICT (evalset_id, external_id) DO UPDATE SET cut_from_id = EXCLUDED.cut_from_id
         WHERE evalsets_chunk.cut_from_id IS NULL
         """,
         [evalset.pk],
     )
+    # Looked up row by row through the index: a join's plan would hang on how many rows the planner expects.
     execute(
         """
-        WITH told AS (
-            UPDATE evalsets_chunk c SET has_text = true FROM import_cut s
-            WHERE c.evalset_id = %s AND c.external_id = s.external_id AND NOT c.has_text
-            RETURNING c.id, s.text, s.text_hash
+        UPDATE import_cut s SET chunk_id = (
+            SELECT c.id FROM evalsets_chunk c WHERE c.evalset_id = %s AND c.external_id = s.external_id
         )
-        INSERT INTO evalsets_chunkrevision
-            (chunk_id, number, title, text, text_hash, doc_id, url, scope, source_revision, metadata)
-        SELECT id, 1, '', text, text_hash, '', '', '', '', '{}' FROM told
         """,
         [evalset.pk],
     )
-    refresh_statistics("evalsets_chunk", "evalsets_chunkrevision")
-    written = dict(
-        Chunk.objects.filter(
-            evalset=evalset, external_id__in=[passage.id for passage in passages]
-        ).values_list("external_id", "pk")
+    execute(
+        "UPDATE evalsets_chunk c SET has_text = true FROM import_cut s WHERE c.id = s.chunk_id AND NOT c.has_text"
     )
-    return np.array([written[passage.id] for passage in passages], dtype=np.int32)
+    execute(
+        """
+        INSERT INTO evalsets_chunkrevision
+            (chunk_id, number, title, text, text_hash, doc_id, url, scope, source_revision, metadata)
+        SELECT s.chunk_id, 1, '', s.text, s.text_hash, '', '', '', '', '{}' FROM import_cut s
+        WHERE NOT EXISTS (SELECT FROM evalsets_chunkrevision r WHERE r.chunk_id = s.chunk_id)
+        """
+    )
+    refresh_statistics("evalsets_chunk", "evalsets_chunkrevision")
+    return np.array([pk for (pk,) in fetch("SELECT chunk_id FROM import_cut ORDER BY position")], np.int32)
