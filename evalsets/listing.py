@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
@@ -33,6 +33,21 @@ class BoundedPaginator(Paginator):
 def number_in(text: str | None) -> int:
     """The number that an address or a field says, if it says one that an ID can be; else 0, which is nobody's."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else 0
+
+
+class Filter(NamedTuple):
+    """A filter of a list as templates/includes/search.html shows it; `chosen` is "" or one of the choices."""
+
+    name: str
+    label: str
+    choices: Sequence[tuple[str, str]]
+    chosen: str
+
+
+def filter_by(request: HttpRequest, name: str, label: str, choices: Sequence[tuple[str, str]]) -> Filter:
+    """The filter that the address sets by `?name=`, to the value of one of `choices` (value, label)."""
+    asked = request.GET.get(name, "")
+    return Filter(name, label, choices, asked if asked in dict(choices) else "")
 
 
 def page_of(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], per_page: int = PER_PAGE) -> Page[Any]:

@@ -28,6 +28,23 @@ class Upload(models.Model):
         return self.original_name
 
 
+class JobQuerySet(models.QuerySet["Job"]):
+    def in_state(self, state: str) -> JobQuerySet:
+        """Those whose `Job.state` is this one."""
+        unfinished, finished = self.filter(finished_at=None), self.exclude(finished_at=None)
+        started = unfinished.exclude(started_at=None)
+        heard_of_after = timezone.now() - Job.HEARTBEAT_TIMEOUT
+        cancelled = models.Q(result__isnull=True, cancel_requested_at__isnull=False)
+        return {
+            Job.State.WAITING: unfinished.filter(started_at=None),
+            Job.State.RUNNING: started.filter(heartbeat_at__gte=heard_of_after),
+            Job.State.LOST: started.filter(heartbeat_at__lt=heard_of_after),
+            Job.State.DONE: finished.filter(error="").exclude(cancelled),
+            Job.State.FAILED: finished.exclude(error=""),
+            Job.State.CANCELLED: finished.filter(cancelled, error=""),
+        }[Job.State(state)]
+
+
 class Job(models.Model):
     """One long piece of work. Its state follows from its times; a worker that works renews `heartbeat_at`."""
 
@@ -70,6 +87,8 @@ class Job(models.Model):
     result = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True, help_text="Why it failed, for people.")
     result_url = models.CharField(max_length=300, blank=True, help_text="Where its outcome can be seen.")
+
+    objects = JobQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import Refused
-from evalsets.listing import page_of, sorted_by
+from evalsets.listing import filter_by, page_of, sorted_by
 from evalsets.models import EvalSet, Job
 from evalsets.services.jobs import request_cancel, retry_job
 
@@ -19,8 +19,12 @@ def job_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     jobs = evalset.jobs.select_related("created_by", "token__user")
     if text := request.GET.get("q", "").strip():
         jobs = jobs.filter(title__icontains=text)
+    state = filter_by(request, "state", "State", Job.State.choices)
+    if state.chosen:
+        jobs = jobs.in_state(state.chosen)
     page = page_of(request, sorted_by(request, jobs, {"job": "title", "when": "created_at"}, "-when"))
-    return render(request, "evalsets/job_list.html", {"evalset": evalset, "page": page, "q": text})
+    context = {"evalset": evalset, "page": page, "q": text, "filter": state}
+    return render(request, "evalsets/job_list.html", context)
 
 
 @require_GET

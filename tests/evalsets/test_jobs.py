@@ -207,3 +207,30 @@ def test_a_search_keeps_the_sort_and_begins_at_the_first_page(job, evalset, caro
     assert '<input type="hidden" name="sort" value="-job&quot;">' in html
     assert 'type="hidden" name="page"' not in html
     assert '<a class="btn btn-link" href="?sort=-job%22">Clear</a>' in html
+
+
+def test_the_list_can_be_cut_down_to_a_state(job, evalset, carol, client_for) -> None:
+    now, long_ago = timezone.now(), timezone.now() - 2 * Job.HEARTBEAT_TIMEOUT
+    started, ended = {"started_at": now, "heartbeat_at": now}, {"finished_at": now}
+    for fields in (
+        started,
+        {**started, "heartbeat_at": long_ago},
+        {**started, **ended, "result": {"n": 1}},
+        {**started, **ended, "result": {"n": 1}, "cancel_requested_at": now},
+        {**started, **ended, "error": "It broke."},
+        {**ended, "cancel_requested_at": now},
+        {**ended, "cancel_requested_at": now, "error": "It broke."},
+    ):
+        Job.objects.create(evalset=evalset, task=NOTHING, title="Other", created_by=carol, **fields)
+    address = reverse("evalsets:job-list", args=[evalset.slug])
+    found = {
+        state: list(client_for(carol).get(address, {"state": state}).context["page"])
+        for state in Job.State.values
+    }
+    assert {state: {row.state for row in rows} for state, rows in found.items()} == {
+        state: {state} for state in Job.State.values
+    }
+    assert sum(map(len, found.values())) == evalset.jobs.count()
+    html = client_for(carol).get(address, {"state": "failed", "q": "Nothing"}).content.decode()
+    assert '<option value="failed" selected>' in html
+    assert 'No job is like that. <a href="?">Show all</a>' in html
