@@ -75,8 +75,9 @@ class Tally:
         self.numbers["without_text"] += without_text
         self.by_grade.update(frozen.grades)
         self.by_why.update(frozen.why)
-        if frozen.grades:  # a question without labels stands in no qrels
-            self.spaced_ids.update(filter(has_space, (frozen.external_id, *frozen.external_ids)))
+        in_qrels = set(frozen.external_ids) - set(_names(frozen, frozen.cut_ids))
+        if in_qrels:  # a question without labels stands in no qrels
+            self.spaced_ids.update(filter(has_space, (frozen.external_id, *in_qrels)))
 
     def counts(self, *, scale: list[dict[str, Any]], classes: int) -> dict[str, Any]:
         names = (

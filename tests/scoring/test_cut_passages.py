@@ -225,6 +225,15 @@ def test_a_cut_passage_supports_the_facts_that_were_found_in_what_was_left(evals
     assert row["facts"]["mean"] == 0.5
 
 
+def test_white_space_in_the_id_of_a_cut_passage_is_no_reason_to_refuse_qrels(evalset, packed, alice) -> None:
+    passage = cut_from("b")
+    Chunk.objects.filter(pk=passage.pk).update(external_id=f"of b {passage.external_id}")
+    for chunk in (Chunk.objects.get(external_id="a"), passage):
+        judge(Question.objects.get(), chunk, 2, by=alice)
+    release = publish_release(evalset=evalset, by=None).release
+    assert b"".join(FORMATS["qrels"].stream(release)) == b"q 0 a 2\n"
+
+
 def test_a_cut_passage_is_inadmissible_where_its_chunk_is(evalset, packed, alice) -> None:
     Question.objects.update(scope="staff")
     Chunk.objects.get(external_id="a").revisions.update(scope="managers")
