@@ -36,7 +36,11 @@ MOST_CUT_PASSAGES = 50
 @access.reader
 def chunk_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     text, only = request.GET.get("q", "").strip(), request.GET.get("only", "")
-    chunks = evalset.chunks.exclude(cut_from=None) if only == "cut" else evalset.chunks.whole()
+    # Who looks for a cut passage by its ID finds it among all; else the list is the corpus.
+    passages = evalset.chunks.exclude(cut_from=None)
+    chunks = (
+        passages if only == "cut" or passages.filter(external_id=text).exists() else evalset.chunks.whole()
+    )
     if only == "waiting":
         chunks = chunks.filter(has_text=False)
     elif only == "revised":

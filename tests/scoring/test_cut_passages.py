@@ -373,6 +373,8 @@ def test_pages_tell_a_cut_passage_from_its_chunk(evalset, packed, victor, client
     assert list(whole.context["cut_passages"]) == [passage]
     listed = reader.get("/e/handbook/chunks/").context["page"]
     assert [chunk.external_id for chunk in listed] == ["a", "b", "c"]
+    found = reader.get("/e/handbook/chunks/", {"q": passage.external_id}).context["page"]
+    assert list(found) == [passage]
     assert {
         chunk.cut_from.external_id for chunk in reader.get("/e/handbook/chunks/?only=cut").context["page"]
     } == {
