@@ -136,6 +136,7 @@ def sort_header(context: Context, name: str, label: str, css: str = "") -> dict[
         "sort": sort,
         "descending": descending,
         "target": descending if sort == name else name,
+        "list_address": context.get("list_address", ""),
     }
 
 

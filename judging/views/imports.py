@@ -5,12 +5,14 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import CannotStore
-from evalsets.models import EvalSet, Job
+from evalsets.listing import filter_by, page_of, sorted_by
+from evalsets.models import EvalSet, ImportedFile, Job
 from judging.import_forms import FORMS, ImportForm
 from judging.services.import_uploads import TASK, receive_upload, start_import
 from pooling.formats import FORMATS
@@ -112,11 +114,21 @@ def _as_initial(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _page(request: AuthedRequest, evalset: EvalSet, form: ImportForm, status: int = 200) -> HttpResponse:
+    imported = evalset.imported_files.select_related("created_by")
+    if text := request.GET.get("q", "").strip():
+        imported = imported.filter(name__icontains=text)
+    holds = filter_by(request, "holds", "Holds", ImportedFile.Kind.choices)
+    if holds.chosen:
+        imported = imported.filter(kind=holds.chosen)
+    columns = {"file": "name", "when": "created_at"}
     context = {
         "evalset": evalset,
         "form": form,
         "kinds": [(kind, known.title) for kind, known in FORMS.items()],
         "formats": FORMATS[form.kind],
-        "imported": evalset.imported_files.select_related("created_by")[:20],
+        "page": page_of(request, sorted_by(request, imported, columns, "-when"), per_page=20),
+        "q": text,
+        "filter": holds,
+        "list_address": reverse("judging:import", args=[evalset.slug]),
     }
     return render(request, "judging/import_page.html", context, status=status)

@@ -180,3 +180,23 @@ def test_a_judges_grades_come_in_by_the_page(evalset, lead) -> None:
     judgment = Judgment.objects.get()
     assert (str(judgment.assessor), judgment.assessor.kind) == ("gpt", "model")
     assert judgment.details == {"line": 1, "repetition": 2}
+
+
+def test_imported_files_are_searched_filtered_sorted_and_paged(evalset, lead) -> None:
+    for name, kind in [("bm25.trec", "run"), ("dense.trec", "run"), ("labels.txt", "qrels")]:
+        evalset.imported_files.create(name=name, kind=kind, sha256="0" * 64)
+
+    def listed(**address):
+        return [item.name for item in lead.get(IMPORT, {"kind": "qrels", **address}).context["page"]]
+
+    assert listed() == ["labels.txt", "dense.trec", "bm25.trec"]
+    assert listed(sort="file") == ["bm25.trec", "dense.trec", "labels.txt"]
+    assert listed(q="TREC", sort="-file") == ["dense.trec", "bm25.trec"]
+    assert listed(holds="qrels") == ["labels.txt"]
+    html = lead.get(IMPORT, {"kind": "qrels", "q": "nothing"}).content.decode()
+    assert f'No file is like that. <a href="{IMPORT}?kind=qrels">Show all</a>' in html
+    assert '<input type="hidden" name="kind" value="qrels">' in html
+    for n in range(20):
+        evalset.imported_files.create(name=f"more-{n}", kind="run", sha256="0" * 64)
+    refused = lead.post(f"{IMPORT}run/", {}).content.decode()
+    assert f'<a class="btn btn-sm btn-outline-secondary" rel="next" href="{IMPORT}?page=2">' in refused
