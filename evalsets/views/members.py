@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import Refused
 from evalsets.forms import MemberForm
+from evalsets.listing import filter_by, page_of, sorted_by
 from evalsets.models import EvalSet, Member
 from evalsets.services.members import add_member, change_role, remove_member
 
@@ -73,10 +76,24 @@ def member_remove(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResp
 
 
 def _page(request: AuthedRequest, evalset: EvalSet, form: MemberForm, status: int = 200) -> HttpResponse:
+    members = evalset.members.select_related("user")
+    if text := request.GET.get("q", "").strip():
+        members = members.filter(
+            Q(user__username__icontains=text)
+            | Q(user__first_name__icontains=text)
+            | Q(user__last_name__icontains=text)
+        )
+    role = filter_by(request, "only", "Role", Member.Role.choices)
+    if role.chosen:
+        members = members.filter(role=role.chosen)
+    columns = {"who": "user__username", "role": "role"}
     context = {
         "evalset": evalset,
         "form": form,
-        "members": evalset.members.select_related("user"),
+        "page": page_of(request, sorted_by(request, members, columns, "who")),
+        "q": text,
+        "filter": role,
         "roles": Member.Role.choices,
+        "list_address": reverse("evalsets:member-list", args=[evalset.slug]),
     }
     return render(request, "evalsets/member_list.html", context, status=status)

@@ -150,3 +150,24 @@ def test_a_wrong_short_name_is_told_in_the_words_of_the_page(carol, client_for) 
     )
     assert "Use lower-case letters, digits and hyphens." in html
     assert "slug”" not in html
+
+
+def test_members_are_searched_filtered_sorted_and_paged(evalset, alice, bob, carol, client_for) -> None:
+    lead = client_for(carol)
+
+    def listed(**address) -> list[str]:
+        return [member.user.username for member in lead.get(MEMBERS, address).context["page"]]
+
+    assert listed() == ["alice", "bob", "carol"]
+    assert listed(sort="-who") == ["carol", "bob", "alice"]
+    assert listed(sort="-role") == ["carol", "bob", "alice"]
+    assert listed(q="AL") == ["alice"]
+    assert listed(only="assessor") == ["alice", "bob"]
+    assert f'No member is like that. <a href="{MEMBERS}">' in lead.get(MEMBERS, {"q": "x"}).content.decode()
+    for n in range(50):
+        evalset.members.create(user=User.objects.create(username=f"m{n:02}"), role="viewer")
+    assert listed(page="2") == ["m47", "m48", "m49"]
+    refused = lead.post(f"{MEMBERS}add/", {}).content.decode()
+    assert f'href="{MEMBERS}?page=2">Next</a>' in refused
+    assert f'<a class="link-body-emphasis text-decoration-none" href="{MEMBERS}?sort=who">' in refused
+    assert f'<form method="get" action="{MEMBERS}" role="search"' in refused
