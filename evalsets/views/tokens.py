@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -53,10 +54,21 @@ def token_revoke(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
 
 
 def _page(request: AuthedRequest, evalset: EvalSet, form: TokenForm, status: int = 200) -> HttpResponse:
-    page = page_of(request, evalset.tokens.select_related("user", "revoked_by"))
+    tokens = evalset.tokens.select_related("user", "revoked_by")
+    if text := request.GET.get("q", "").strip():
+        tokens = tokens.filter(Q(name__icontains=text) | Q(user__username__icontains=text))
+    page = page_of(request, tokens)
     roles = dict(Member.objects.filter(evalset=evalset).values_list("user", "role"))
     rows = [(token, _weakened(token, roles.get(token.user_id))) for token in page]
-    context = {"evalset": evalset, "form": form, "page": page, "rows": rows}
+    list_address = reverse("evalsets:token-list", args=[evalset.slug])
+    context = {
+        "evalset": evalset,
+        "form": form,
+        "page": page,
+        "rows": rows,
+        "q": text,
+        "list_address": list_address,
+    }
     return render(request, "evalsets/token_list.html", context, status=status)
 
 

@@ -254,3 +254,15 @@ def test_commands_end_with_3_on_bad_input(line, evalset, alice, carol, root) -> 
     with pytest.raises(CommandError) as error:
         call_command(*line.split())
     assert error.value.returncode == 3
+
+
+def test_tokens_are_searched_by_name_and_maker(evalset, carol, client_for) -> None:
+    for name in ("ci", "nightly"):
+        create_token(evalset=evalset, by=carol, name=name, role=VIEWER)
+
+    def listed(text: str) -> list[str]:
+        return [token.name for token in client_for(carol).get(TOKENS, {"q": text}).context["page"]]
+
+    assert listed("NIGHT") == ["nightly"]
+    assert listed("carol") == ["nightly", "ci"]
+    assert "No token matches “weekly”." in client_for(carol).get(TOKENS, {"q": "weekly"}).content.decode()
