@@ -23,6 +23,7 @@ from kombu.exceptions import OperationalError
 from evalsets.errors import BadInput, Cancelled, Refused
 from evalsets.models import EvalSet, Job, Upload, User
 from evalsets.progress import Progress
+from evalsets.services.events import record_event
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ def _enqueue(job: Job) -> None:
         logger.error("The broker cannot be reached (%s); job %s stays waiting", error, job.pk)
 
 
+@transaction.atomic
 def request_cancel(*, job: Job, by: User | None) -> None:
     """Ask a job to stop. One that no worker holds ends at once; a running one ends at its next step."""
     now = timezone.now()
@@ -85,8 +87,10 @@ def request_cancel(*, job: Job, by: User | None) -> None:
         raise Refused("The job has ended already.")
     if job.state in (Job.State.WAITING, Job.State.LOST):
         Job.objects.filter(pk=job.pk, finished_at__isnull=True).update(finished_at=now)
+    _record(job, by, "job-cancelled", f"Asked the job “{job.title}” to stop.")
 
 
+@transaction.atomic
 def retry_job(*, job: Job, by: User | None) -> None:
     """Hand a lost, failed, cancelled or never started job to a worker again.
 
@@ -106,7 +110,12 @@ def retry_job(*, job: Job, by: User | None) -> None:
         error="",
         created_at=timezone.now(),
     )
+    _record(job, by, "job-retried", f"Had the job “{job.title}” tried again.")
     transaction.on_commit(lambda: _enqueue(job))
+
+
+def _record(job: Job, by: User | None, verb: str, summary: str) -> None:
+    record_event(evalset=job.evalset, by=by, verb=verb, summary=summary, details={"job": job.pk})
 
 
 def run_job(job_id: int, work: Work) -> None:

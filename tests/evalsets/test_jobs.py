@@ -91,11 +91,14 @@ def test_a_worker_that_comes_back_late_does_not_end_the_next_attempt(job, carol)
     assert reloaded(job).result is None
 
 
-def test_cancelling_a_waiting_job_ends_it(job, carol) -> None:
+def test_cancelling_a_waiting_job_ends_it_and_who_did_it_is_known(evalset, job, carol) -> None:
     request_cancel(job=job, by=carol)
     assert reloaded(job).state == Job.State.CANCELLED
     with pytest.raises(Refused, match="ended already"):
         request_cancel(job=reloaded(job), by=carol)
+    retry_job(job=reloaded(job), by=carol)
+    done = evalset.events.filter(details__job=job.pk).order_by("pk").values_list("verb", "by__username")
+    assert list(done) == [("job-cancelled", "carol"), ("job-retried", "carol")]
 
 
 def test_a_running_job_cannot_be_retried(job, carol) -> None:

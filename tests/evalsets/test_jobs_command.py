@@ -23,9 +23,10 @@ def test_jobs_are_listed_cancelled_and_tried_again(evalset, carol, capsys):
         3,
         {"error": "The job has ended already."},
     )
-    _, out = call("jobs", "handbook", "--retry", job.pk, capsys=capsys)
+    _, out = call("jobs", "handbook", "--retry", job.pk, "--by", "carol", capsys=capsys)
     assert "Count the questions: waiting" in out
     assert Job.objects.get(pk=job.pk).state == "waiting"
+    assert evalset.events.get(verb="job-retried").by == carol
 
 
 def test_jobs_say_what_is_wrong(evalset, other_evalset, mallory, capsys):

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from evalsets.api.jobs import JobOut, job_json
-from evalsets.commands import FairpoolCommand, find_evalset
+from evalsets.commands import FairpoolCommand, add_by, find_evalset, lead_of
 from evalsets.errors import BadInput
 from evalsets.models import EvalSet, Job
 from evalsets.services.jobs import request_cancel, retry_job
@@ -26,17 +26,19 @@ class Command(FairpoolCommand):
             metavar="ID",
             help="Try a job again that was lost, failed, cancelled or never picked up. A worker must be running.",
         )
+        add_by(parser)
 
     def perform(self, **options: Any) -> dict[str, Any]:
         evalset = find_evalset(options["slug"])
         if options["limit"] < 1:
             raise BadInput(f"--limit is a whole number from 1 up; got {options['limit']}.")
+        by = lead_of(evalset, options)
         jobs = evalset.jobs.select_related("evalset", "created_by", "token__user")
         if options["cancel"] is not None:
-            request_cancel(job=_find_job(evalset, options["cancel"]), by=None)
+            request_cancel(job=_find_job(evalset, options["cancel"]), by=by)
             jobs = jobs.filter(pk=options["cancel"])
         elif options["retry"] is not None:
-            retry_job(job=_find_job(evalset, options["retry"]), by=None)
+            retry_job(job=_find_job(evalset, options["retry"]), by=by)
             jobs = jobs.filter(pk=options["retry"])
         found = jobs[: options["limit"]]
         return {"jobs": [JobOut(**job_json(job)).model_dump(mode="json") for job in found]}
