@@ -124,8 +124,13 @@ def heat(share: float | None) -> int:
 
 
 @register.inclusion_tag("includes/sort_header.html", takes_context=True)
-def sort_header(context: Context, name: str, label: str, css: str = "") -> dict[str, Any]:
-    """A table heading that sorts the list by this column, and the other way round when it does already."""
+def sort_header(
+    context: Context, name: str, label: str, css: str = "", definition: str = ""
+) -> dict[str, Any]:
+    """A table heading that sorts the list by this column, and the other way round when it does already.
+
+    `definition` names an entry of the scores' definitions, for its "?".
+    """
     request = context["request"]
     sort, descending = request.GET.get("sort", ""), f"-{name}"
     return {
@@ -133,6 +138,8 @@ def sort_header(context: Context, name: str, label: str, css: str = "") -> dict[
         "name": name,
         "label": label,
         "css": css,
+        "definition": definition,
+        "evalset": context.get("evalset"),
         "sort": sort,
         "descending": descending,
         "target": descending if sort == name else name,

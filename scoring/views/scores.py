@@ -25,7 +25,10 @@ from scoring.views.acting import act, errors_of, initial
 @require_GET
 @access.reader
 def score_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    """Runs by measures on one release: what is stored of what the address asks for."""
+    """Runs by measures on one release: what is stored of what the address asks for.
+
+    `?sort=` a measure or `run` gives the order of the rows; a run without the value stands last.
+    """
     latest = list(evalset.runs.latest_of_each_system())
     release = evalset.releases.first()
     form = initial(
@@ -65,11 +68,25 @@ def score_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "latest_release": release,
         "asked": asked,
         "measures": [(m.name, m.depth) for m in asked.measures] if asked else [],
-        "rows": [(run, results.get(run.pk)) for run in runs],
+        "rows": _sorted_rows(request.GET.get("sort", ""), [(run, results.get(run.pk)) for run in runs]),
         "unscored": sum(run.pk not in results for run in runs),
         "hidden": hidden_fields(form, runs, shown),
     }
     return render(request, "scoring/score_list.html", context)
+
+
+def _sorted_rows(
+    sort: str, rows: list[tuple[Run, ScoreResult | None]]
+) -> list[tuple[Run, ScoreResult | None]]:
+    name, falling = sort.removeprefix("-"), sort.startswith("-")
+    if name == "run":
+        return sorted(rows, key=lambda row: row[0].name, reverse=falling)
+
+    def place(row: tuple[Run, ScoreResult | None]) -> tuple[bool, float]:
+        value = row[1].document["measures"].get(name) if row[1] else None
+        return value is None, 0 if value is None else -value if falling else value
+
+    return sorted(rows, key=place)
 
 
 def hidden_fields(form: AskForm, runs: list[Run], release: Any) -> list[tuple[str, str]]:

@@ -156,6 +156,27 @@ def test_lists_are_sorted_as_the_address_says(worked, evalset, lead) -> None:
             assert [getattr(row, column) for row in rows] == expected
 
 
+def test_scores_are_sorted_by_a_measure_and_unscored_runs_stand_last(worked, evalset, lead) -> None:
+    lead.post(page("score-new"), {"release": 1, "measures": "Recall@3 nDCG@3", "runs_chosen": ["A", "B"]})
+    make_run(evalset, "AA", RUN_A)
+    address = (
+        page("score-list") + "?release=1&measures=Recall@3+nDCG@3&runs_chosen=A&runs_chosen=B&runs_chosen=AA"
+    )
+    by_name = {run.name: result for run, result in lead.get(address).context["rows"]}
+    value = {name: result.document["measures"]["nDCG@3"] for name, result in by_name.items() if result}
+    rising = sorted(value, key=value.__getitem__)
+    for sort, expected in (
+        ("nDCG@3", [*rising, "AA"]),
+        ("-nDCG@3", [*reversed(rising), "AA"]),
+        ("run", ["A", "AA", "B"]),
+        ("-run", ["B", "AA", "A"]),
+    ):
+        response = lead.get(f"{address}&sort={sort}")
+        assert [run.name for run, _ in response.context["rows"]] == expected
+        direction = "descending" if sort.startswith("-") else "ascending"
+        assert response.content.decode().count(f'aria-sort="{direction}"') == 1
+
+
 def test_a_comparison_says_the_verdict_first(worked, lead) -> None:
     response = lead.post(
         page("comparison-new"), {**RULES, "measures": "nDCG@3", "a": "A", "b": "B"}, follow=True
