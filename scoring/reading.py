@@ -157,16 +157,19 @@ def read_known(release: Release, excerpt: Excerpt | None = None) -> Known:
         questions=questions,
         labels=Labels(arrays.question, arrays.chunk, arrays.grade),
         classes=groups(arrays.class_chunk, arrays.class_number),
-        cut_from=_cut_from(release.evalset),
+        cut_from=_cut_from(release.evalset, chunks),
         limits=None if release.evalset.count_inadmissible else _limits(release.evalset, details, chunks),
         excerpt=excerpt,
     )
 
 
-def _cut_from(evalset: EvalSet) -> Groups:
-    """The eval set's cut passages and what each was cut from."""
-    passages = evalset.chunks.exclude(cut_from=None).order_by("pk").values_list("pk", "cut_from")
-    return Groups(*np.array(list(passages), dtype=np.int64).reshape(-1, 2).T)
+def _cut_from(evalset: EvalSet, chunks: list[int] | None) -> Groups:
+    """The cut passages and what each was cut from; of all `chunks`, by Chunk.id, or where that is None, of the set."""
+    passages = evalset.chunks.exclude(cut_from=None)
+    if chunks is not None:
+        passages = passages.filter(pk__in=chunks)
+    pairs = passages.order_by("pk").values_list("pk", "cut_from")
+    return Groups(*np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T)
 
 
 def _limits(
