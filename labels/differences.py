@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
@@ -133,6 +133,11 @@ class ReleaseDifference(NamedTuple):
     joined: list[list[str]]
     split: list[list[str]]
     settings: dict[str, tuple[Any, Any]]
+
+    def of_questions(self, questions: Container[int]) -> ReleaseDifference:
+        """The same, with the changed pairs of these questions only for `pairs_of_page`."""
+        kept = {key: count for key, count in self.pairs_by_question.items() if key in questions}
+        return self._replace(pairs_by_question=kept)
 
 
 def difference_of(before: Release, after: Release) -> ReleaseDifference:

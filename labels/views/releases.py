@@ -135,14 +135,26 @@ def release_unlabelled(request: AuthedRequest, evalset: EvalSet, number: int) ->
 @require_GET
 @access.reader
 def release_difference(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    """What differs between two releases, `?from=1&to=2`; the two latest where the address does not say."""
+    """What differs between two releases, `?from=1&to=2`; the two latest where the address does not say.
+
+    `?q=` narrows the list of labels by question ID.
+    """
+    text = request.GET.get("q", "").strip()
     numbers = list(evalset.releases.values_list("number", flat=True))
     before = _asked(request, evalset, "from", numbers[1] if len(numbers) > 1 else None)
     after = _asked(request, evalset, "to", numbers[0] if len(numbers) > 1 else None)
-    context: dict[str, Any] = {"evalset": evalset, "numbers": numbers, "before": before, "after": after}
+    context: dict[str, Any] = {
+        "evalset": evalset,
+        "numbers": numbers,
+        "before": before,
+        "after": after,
+        "q": text,
+    }
     if before and after:
         found = kept_difference(before, after)
-        pairs = PagedRows(found.counts.total, partial(pairs_of_page, before, after, found))
+        listed = found.of_questions(_named(evalset, text)) if text else found
+        length = sum(listed.pairs_by_question.values())
+        pairs = PagedRows(length, partial(pairs_of_page, before, after, listed))
         context |= {
             "difference": found,
             "page": page_of(request, pairs),
@@ -150,6 +162,11 @@ def release_difference(request: AuthedRequest, evalset: EvalSet) -> HttpResponse
             "settings": found.settings.items(),
         }
     return render(request, "labels/release_difference.html", context)
+
+
+def _named(evalset: EvalSet, text: str) -> set[int]:
+    """The questions with that in their ID, by Question.id."""
+    return set(evalset.questions.filter(external_id__icontains=text).values_list("pk", flat=True))
 
 
 def _asked(request: AuthedRequest, evalset: EvalSet, name: str, default: int | None) -> Release | None:

@@ -131,3 +131,25 @@ def test_a_difference_is_worked_out_once_for_its_pages(releases, carol, client_f
     assert sum("FULL JOIN" in query["sql"] for query in captured) == 1  # the pairs of the page alone
     back = client.get(address, {"from": 2, "to": 1}).context["difference"]
     assert back.questions_removed == ["new"]
+
+
+def test_pairs_of_some_questions_are_paged_as_those_of_the_twin(releases, evalset) -> None:
+    some = evalset.questions.filter(external_id__in=["q2", "Q1", "é"])
+    found = difference_of(*releases).of_questions({question.pk for question in some})
+    expected = [told for told in changed_slowly(*releases) if told[0] in ("q2", "Q1", "é")]
+    assert sum(found.pairs_by_question.values()) == len(expected)
+    for offset in range(len(expected)):
+        pairs = pairs_of_page(*releases, found, offset, 7)
+        assert [as_told(pair) for pair in pairs] == expected[offset : offset + 7]
+
+
+@pytest.mark.parametrize("asked", ["q1", "z", "no such question"])
+def test_the_labels_of_the_page_are_found_by_question(releases, victor, client_for, asked) -> None:
+    address = reverse("labels:release-difference", args=["handbook"])
+    response = client_for(victor).get(address, {"from": 1, "to": 2, "q": asked})
+    expected = [told for told in changed_slowly(*releases) if asked.lower() in told[0].lower()]
+    assert [as_told(pair) for pair in response.context["page"]] == expected
+    html = response.content.decode()
+    assert ("No label changed for a question that matches" in html) == (not expected)
+    assert '<input type="hidden" name="from" value="1">' in html
+    assert response.context["difference"] == difference_of(*releases)
