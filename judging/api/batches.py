@@ -54,7 +54,9 @@ class NewBatch(Input):
     )
     without_copies: bool = Field(False, description="Leave out copies of chunks that are judged already.")
     due_on: date | None = None
-    instructions: Text = Field("", description="Markdown that goes into the rubric.")
+    instructions: Text | None = Field(
+        None, description="Markdown that goes into the rubric. Default: the latest rubric's."
+    )
     lease_minutes: int = Field(30, ge=1, le=10_000, description="Idle for so long, open work goes back.")
     seed: int | None = Field(None, ge=0, le=2**63 - 1, description="Of the choice of overlapping pairs.")
 

@@ -37,7 +37,7 @@ def make_batch(
     again: bool = False,
     gold: Gold | None = None,
     due_on: datetime.date | None = None,
-    instructions: str = "",
+    instructions: str | None = None,
     lease_minutes: int = 30,
     seed: int | None = None,
 ) -> Batch:
@@ -48,7 +48,8 @@ def make_batch(
     the question already. `overlap_share` of them (0 to 1), drawn by `seed`, want `overlap` independent judgments each,
     the others one. With `again`, as large a share of the pool's pairs that have fewer judgments than `overlap` goes in
     for those they lack. `gold` mixes in pairs with a known answer. Where the lead assigns (`sharing`), the questions
-    are dealt to the assessors in turn, and `reassign_questions` changes that.
+    are dealt to the assessors in turn, and `reassign_questions` changes that. Without `instructions` those of the
+    latest rubric go on.
 
     Raises BadInput for settings that cannot be met, for a name that would tell assessors of a system, and where
     nothing is left to judge.
@@ -60,6 +61,8 @@ def make_batch(
     _check_due_date(due_on)
     if again and not (overlap > 1 and overlap_share):
         raise BadInput("Second judgments were asked for without overlap: say how many, and of which share.")
+    if instructions is None:
+        instructions = latest_instructions(evalset)
     seed = secrets.randbits(62) if seed is None else seed
     people = [assessor_for(evalset=evalset, user=user) for user in assessors]
     if pairs is None:

@@ -152,6 +152,7 @@ def test_the_remainder_goes_out(evalset, lead, runs) -> None:
 
 
 def test_a_batch_is_made_and_seen(evalset, lead, runs, alice, bob, carol) -> None:
+    evalset.rubrics.create(version=1, scale=evalset.scale, instructions="Read to the end.")
     lead.call("post", "/pools", {"name": "both", "runs": [{"run": "bm25"}, {"run": "dense"}]})
     asked = {"pool": "both", "name": "first", "assessors": ["alice"], "sharing": "shared", "overlap": 1}
     response = lead.call("post", "/batches", asked)
@@ -159,6 +160,7 @@ def test_a_batch_is_made_and_seen(evalset, lead, runs, alice, bob, carol) -> Non
     batch = response.json()
     assert (batch["pairs"], batch["filled"], batch["pool"], batch["sharing"]) == (3, 0, "both", "shared")
     assert lead.call("get", f"/batches/{batch['id']}").json() == batch
+    assert Batch.objects.get().rubric.instructions == "Read to the end."
     assert_problem(
         lead.call("post", "/batches", {**asked, "name": "x", "assessors": ["nobody"]}), 422, "nobody"
     )

@@ -9,9 +9,8 @@ from django.db.models import Count, Sum
 
 from evalsets.commands import FairpoolCommand, add_by, find_evalset, find_user, lead_of
 from evalsets.errors import BadInput
-from evalsets.models import EvalSet
 from judging.models import Batch
-from judging.services.batches import latest_instructions, make_batch
+from judging.services.batches import make_batch
 from judging.services.gold import Gold
 from pooling.services.finding import find_pool
 
@@ -99,7 +98,7 @@ class Command(FairpoolCommand):
             again=options["again"],
             gold=_gold(options["gold"], options["gold_share"]),
             due_on=_date(options["due"]),
-            instructions=_instructions(evalset, options["instructions"]),
+            instructions=_text_of(options["instructions"]),
             lease_minutes=options["lease_minutes"],
             seed=options["seed"],
         )
@@ -148,10 +147,9 @@ def _date(text: str | None) -> datetime.date | None:
         raise BadInput(f"--due is {text!r}; write the day as YYYY-MM-DD.") from None
 
 
-def _instructions(evalset: EvalSet, name: str | None) -> str:
-    """The text of that file, else what the latest rubric says."""
+def _text_of(name: str | None) -> str | None:
     if name is None:
-        return latest_instructions(evalset)
+        return None
     try:
         text = Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
