@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
+
+Row = TypeVar("Row")
 
 PER_PAGE = 50
 # Beyond this many rows a list says "more than" rather than scan all of them for the number.
@@ -63,7 +65,21 @@ def sorted_by(
     `columns` maps the names that an address may say to fields; anything else gives `default`. Rows that compare
     equal come in the order of their keys, so that paging neither repeats nor loses one.
     """
+    name, direction = _sort_in(request, columns, default)
+    return rows.order_by(direction + columns[name], f"{direction}pk")
+
+
+def sorted_rows(
+    request: HttpRequest, rows: Iterable[Row], keys: Mapping[str, Callable[[Row], Any]], default: str
+) -> list[Row]:
+    """`sorted_by` for rows that are read already; `keys` says what of a row is compared. Equal rows stay in order."""
+    name, direction = _sort_in(request, keys, default)
+    return sorted(rows, key=keys[name], reverse=direction == "-")
+
+
+def _sort_in(request: HttpRequest, names: Mapping[str, Any], default: str) -> tuple[str, str]:
+    """The name that the address sorts by, and "-" where downwards."""
     asked = request.GET.get("sort", "")
-    name = asked if asked.removeprefix("-") in columns else default
-    direction = "-" if name.startswith("-") else ""
-    return rows.order_by(direction + columns[name.removeprefix("-")], f"{direction}pk")
+    sort = asked if asked.removeprefix("-") in names else default
+    name = sort.removeprefix("-")
+    return name, sort.removesuffix(name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import number_in, page_of
+from evalsets.listing import number_in, page_of, sorted_by, sorted_rows
 from evalsets.models import EvalSet
 from judging.models import Judgment
 from judging.reckoning import as_of
@@ -28,6 +28,10 @@ from labels.settling import SettledPair, labels_of_question, settled_pairs
 from labels.waiting import QueuedPair, next_waiting, waiting_pairs, why_it_waits
 
 TABS = {"waiting": "Waiting for a decision", "skipped-only": "Skipped only", "decided": "Decided"}
+ORDERS: dict[str, Callable[[QueuedPair], tuple[str, str]]] = {
+    "question": lambda pair: (pair.question, pair.chunk),
+    "chunk": lambda pair: (pair.chunk, pair.question),
+}
 
 
 @require_GET
@@ -39,9 +43,11 @@ def contested_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     read = QUEUE.read(evalset)
     queue = read.value
     decided = _decided(evalset)
+    text = request.GET.get("q", "").strip()
     context: dict[str, Any] = {
         "evalset": evalset,
         "why": why,
+        "q": text,
         "as_of": as_of(read),
         "queue": queue,
         "tabs": [
@@ -51,16 +57,20 @@ def contested_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         ],
     }
     if why == "decided":
-        context["page"] = page_of(request, decided)
+        context["page"] = page_of(
+            request, sorted_by(request, _said_in(decided, text), {"when": "judged_at"}, "-when")
+        )
         return render(request, "labels/decided_list.html", context)
     listed: list[QueuedPair] = []
     if queue is not None:
         listed = queue.waiting if why == "waiting" else queue.skipped_only
-    page = page_of(request, listed)
+    page = page_of(request, sorted_rows(request, _named(listed, text), ORDERS, "question"))
     pairs = _still(evalset, list(page), why)
     questions = evalset.questions.in_bulk([pair.question_id for pair in pairs])
     chunks = evalset.chunks.in_bulk([pair.chunk_id for pair in pairs])
     context["page"] = page
+    context["listed"] = len(listed)
+    context["total"] = next(count for name, _, count in context["tabs"] if name == why) or 0
     context["since"] = len(page) - len(pairs)
     context["rows"] = [
         # In the order of the grades: the order in which they came in would tell who gave which.
@@ -73,6 +83,24 @@ def contested_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         for pair in pairs
     ]
     return render(request, "labels/contested_list.html", context)
+
+
+def _named(listed: Sequence[QueuedPair], text: str) -> Sequence[QueuedPair]:
+    """Those whose question's or chunk's ID has the text in it."""
+    part = text.lower()
+    return [pair for pair in listed if part in pair.question.lower() or part in pair.chunk.lower()]
+
+
+def _said_in(decided: QuerySet[Judgment], text: str) -> QuerySet[Judgment]:
+    """The decisions with the text in their question's or chunk's ID, their note, or the name of who made them."""
+    if not text:
+        return decided
+    return decided.filter(
+        Q(question__external_id__icontains=text)
+        | Q(chunk__external_id__icontains=text)
+        | Q(note__icontains=text)
+        | Q(assessor__name__icontains=text)
+    )
 
 
 def _still(evalset: EvalSet, listed: Sequence[QueuedPair], why: str) -> list[SettledPair]:

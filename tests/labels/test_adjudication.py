@@ -398,3 +398,43 @@ def test_two_leads_at_once_make_one_chain(evalset, carol) -> None:
     assert Judgment.objects.filter(source="adjudication").count() == 12
     assert standing_decisions(question, chunk).count() == 1
     assert len(blind_pair(question, chunk, chunk.revisions.get()).decisions) == 12
+
+
+def test_pairs_to_decide_are_searched_and_sorted(evalset, victor, client_for) -> None:
+    questions, chunks = make_questions(evalset, "q1", "q2"), make_chunks(evalset, "a", "b")
+    for question, chunk in zip(questions, chunks[::-1], strict=True):
+        judge(question, chunk, 0, by="file:a")
+        judge(question, chunk, 3, by="file:b")
+    client = client_for(victor)
+
+    def listed(**address) -> list[str]:
+        rows = client.get("/e/handbook/contested/", address).context["rows"]
+        return [f"{question} {chunk}" for _, question, chunk, _ in rows]
+
+    assert listed() == listed(sort="question") == ["q1 b", "q2 a"]
+    assert listed(sort="chunk") == listed(sort="-question") == ["q2 a", "q1 b"]
+    assert listed(q="Q1") == listed(q="b") == ["q1 b"]
+    page = client.get("/e/handbook/contested/", {"q": "q9"}).content.decode()
+    assert 'No pair here is of such a question or chunk. <a href="?why=waiting">Show all</a>' in page
+    assert 'href="?q=q9&amp;why=decided"' in page
+
+
+def test_decisions_are_searched_and_sorted(evalset, carol, client_for) -> None:
+    chunks = make_chunks(evalset, "a", "b")
+    for question, chunk, note in zip(
+        make_questions(evalset, "q1", "q2"), chunks, ("The rule.", "Too old."), strict=True
+    ):
+        adjudicate(
+            evalset=evalset, question=question, chunk=chunk, grade=1, note=note, key=uuid.uuid4(), by=carol
+        )
+    client = client_for(carol)
+
+    def listed(**address) -> list[str]:
+        page = client.get("/e/handbook/contested/", {"why": "decided", **address}).context["page"]
+        return [decision.question.external_id for decision in page]
+
+    assert listed() == listed(q="carol") == ["q2", "q1"]
+    assert listed(sort="when") == ["q1", "q2"]
+    assert listed(q="Q1") == listed(q="rule") == ["q1"]
+    page = client.get("/e/handbook/contested/", {"why": "decided", "q": "zzz"}).content.decode()
+    assert 'No decision is like that. <a href="?why=decided">Show all</a>' in page
