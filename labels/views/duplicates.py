@@ -16,11 +16,11 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.differences import Piece, difference
 from evalsets.errors import BadInput, Refused
-from evalsets.listing import number_in, page_of
+from evalsets.listing import number_in, page_of, sorted_by
 from evalsets.models import Chunk, ChunkRevision, EvalSet
 from evalsets.services.jobs import start_job
 from judging.class_graph import Link, classes
-from judging.models import ChunkClass, PairVerdict
+from judging.models import ChunkClass, ClassMember, PairVerdict
 from judging.reckoning import as_of
 from judging.services.verdicts import VerdictGiven, give_verdict, standing_verdict
 from labels.conflicts import label_conflicts
@@ -38,10 +38,14 @@ COUNTED_LEFT = 1000
 def duplicate_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     """What is left to decide, and what verdicts made so far: classes, and labels that disagree within one."""
     undecided = DuplicateCandidate.objects.filter(evalset=evalset).open()
-    found = evalset.chunk_classes.annotate(size=Count("members")).order_by("-size", "pk")
+    found = evalset.chunk_classes.annotate(size=Count("members"))
     if text := request.GET.get("q", "").strip():
-        found = found.filter(members__chunk__external_id__icontains=text).distinct()
-    page = page_of(request, found.prefetch_related("members__chunk__evalset"), per_page=20)
+        named = ClassMember.objects.filter(chunk__evalset=evalset, chunk__external_id__icontains=text)
+        found = found.filter(pk__in=named.values("chunk_class"))
+    found = sorted_by(
+        request, found.prefetch_related("members__chunk__evalset"), {"members": "size"}, "-members"
+    )
+    page = page_of(request, found, per_page=20)
     copies = COPIES.read(evalset)
     context = {
         "evalset": evalset,

@@ -396,3 +396,17 @@ def test_a_chunks_page_shows_what_verdicts_say_and_takes_new_ones(texts, lead):
     back = lead.post(f"/e/handbook/verdicts/{seen_from_d4.verdict.pk}/take-back/", {"back": a1.pk})
     assert back["Location"] == address
     assert [item.words for item in lead.get(address).context["relations"]] == ["has the content of"]
+
+
+def test_classes_are_searched_and_sorted_by_their_size(evalset, lead):
+    chunks = make_chunks(evalset, "x1", "x2", "x3", "y1", "y2")
+    make_class(*chunks[:3])
+    make_class(*chunks[3:])
+
+    def sizes(**address) -> list[int]:
+        return [item.size for item in lead.get("/e/handbook/duplicates/", address).context["page"]]
+
+    assert sizes() == [3, 2]
+    assert sizes(sort="members") == [2, 3]
+    assert sizes(q="X") == [3]
+    assert "No class has such a chunk." in text(lead.get("/e/handbook/duplicates/", {"q": "z"}))
