@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -12,7 +13,7 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.differences import difference
 from evalsets.errors import Refused
-from evalsets.listing import page_of
+from evalsets.listing import filter_by, page_of, sorted_by
 from evalsets.models import EvalSet
 from evalsets.services.jobs import start_job
 from judging.reckoning import as_of
@@ -32,10 +33,21 @@ def mapping_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     plan = PLAN.read(evalset)
     decided = request.GET.get("show") == "decided"
     waiting = mappings.filter(decided_at__isnull=True)
-    shown = mappings.filter(decided_at__isnull=False).order_by("-decided_at", "-pk") if decided else waiting
+    shown = mappings.filter(decided_at__isnull=False) if decided else waiting
+    if text := request.GET.get("q", "").strip():
+        shown = shown.filter(
+            Q(old_chunk__external_id__icontains=text) | Q(new_chunk__external_id__icontains=text)
+        )
+    method = filter_by(request, "method", "Found by", TextMapping.Method.choices)
+    if method.chosen:
+        shown = shown.filter(method=method.chosen)
+    columns = {"old": "old_chunk__external_id", "common": "share", "decided": "decided_at"}
+    default = "-decided" if decided else "-common"
     context = {
         "evalset": evalset,
-        "page": page_of(request, shown),
+        "page": page_of(request, sorted_by(request, shown, columns, default)),
+        "q": text,
+        "filter": method,
         "decided": decided,
         "waiting": waiting.count(),
         "first": waiting.first(),

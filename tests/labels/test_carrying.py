@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from evalsets.errors import Refused
 from evalsets.models import Job
@@ -332,3 +333,24 @@ def test_only_a_lead_carries(revised, who, request, client_for):
 def test_another_eval_sets_mapping_is_not_found(revised, mallory, client_for):
     key = TextMapping.objects.get().pk
     assert client_for(mallory).get(f"/e/elsewhere/mappings/{key}/").status_code == 404
+
+
+def test_mappings_are_searched_filtered_and_sorted(evalset, carol, client_for):
+    client, chunks = client_for(carol), make_chunks(evalset, "a", "b", "c")
+    for old, method, share in ((chunks[0], "text", 0.5), (chunks[1], "span", 0.9)):
+        evalset.text_mappings.create(
+            old_chunk=old, old_revision=1, new_chunk=chunks[2], new_revision=1, method=method, share=share
+        )
+
+    def listed(**address) -> list[str]:
+        page = client.get("/e/handbook/mappings/", address).context["page"]
+        return [mapping.old_chunk.external_id for mapping in page]
+
+    assert listed() == listed(q="C") == ["b", "a"]
+    assert listed(sort="common") == listed(sort="old") == ["a", "b"]
+    assert listed(q="a") == listed(method="text") == ["a"]
+    evalset.text_mappings.filter(method="text").update(decided_at=timezone.now(), decided_by=carol)
+    assert listed(show="decided", sort="-decided") == ["a"]
+    page = text(client.get("/e/handbook/mappings/", {"show": "decided", "q": "b"}))
+    assert 'Nothing here is like that. <a href="?show=decided">Show all</a>' in page
+    assert 'href="?q=b">To decide</a>' in page
