@@ -19,7 +19,7 @@ from django.views.decorators.http import condition, require_GET, require_http_me
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import number_in, page_of, sorted_by
+from evalsets.listing import filter_by, number_in, page_of, sorted_by
 from evalsets.models import EvalSet, Member
 from judging.models import Assessor
 from judging.reckoning import as_of
@@ -121,14 +121,24 @@ def release_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def release_unlabelled(request: AuthedRequest, evalset: EvalSet, number: int) -> HttpResponse:
     """The contested and skipped-only pairs of a release, as they were when it was published."""
     release = get_object_or_404(evalset.releases, number=number)
+    why = filter_by(request, "why", "Why", [("contested", "contested"), ("skipped-only", "skipped only")])
+    text = request.GET.get("q", "").strip()
+    part = text.lower()
     rows = [
         (question_id, external_id, item)
         for question_id, external_id, items in release.release_questions.exclude(unlabelled=[]).values_list(
             "question_id", "external_id", "unlabelled"
         )
         for item in items
+        if why.chosen in ("", item["why"]) and (part in external_id.lower() or part in item["id"].lower())
     ]
-    context = {"evalset": evalset, "release": release, "page": page_of(request, rows)}
+    context = {
+        "evalset": evalset,
+        "release": release,
+        "page": page_of(request, rows),
+        "q": text,
+        "filter": why,
+    }
     return render(request, "labels/release_unlabelled.html", context)
 
 

@@ -243,3 +243,18 @@ def test_the_difference_command(two_releases, capsys):
     printed = capsys.readouterr().out
     assert "labels: 1 added, 1 removed, 1 regraded" in printed
     assert "class split: c1, c2" in printed
+
+
+def test_unlabelled_pairs_are_searched_and_filtered(release, victor, client_for):
+    client = client_for(victor)
+
+    def listed(**address) -> list[str]:
+        return [
+            item["id"]
+            for _, _, item in client.get(release.get_absolute_url() + "unlabelled/", address).context["page"]
+        ]
+
+    assert listed(why="skipped-only") == listed(q="C3") == ["c3"]
+    assert listed(q="q2") == ["c1", "c3"]
+    page = text(client.get("/e/handbook/releases/1/unlabelled/", {"why": "contested", "q": "c3"}))
+    assert 'No pair is like that. <a href="?">Show all</a>' in page
