@@ -3,6 +3,7 @@ from evalsets.models.evalset import EvalSet, Member, default_scale
 from evalsets.models.events import Event
 from evalsets.models.imports import ImportedFile
 from evalsets.models.jobs import Job, Upload
+from evalsets.models.lookups import CollatedIContains
 from evalsets.models.questions import Question
 from evalsets.models.tokens import ApiToken
 from evalsets.models.users import User
@@ -11,6 +12,7 @@ __all__ = [
     "ApiToken",
     "Chunk",
     "ChunkRevision",
+    "CollatedIContains",
     "EvalSet",
     "Event",
     "ImportedFile",

@@ -17,11 +17,12 @@ TEXTS = {
     "refunds#2": ("", "Shipping is never REFUNDED; 50% of it may be credited.", "handbook/refunds"),
     "zoll": ("Zölle", "Die Rückerstattung des Zolls dauert.", "zoll"),
     "退款": ("", "客户可以在三十天内申请退款。", ""),
+    "überweisung": ("", "How money is sent.", ""),
     "a_b": ("C:\\path", "under_score and back\\slash", ""),
     "axb": ("", "The quick brown fox", "handbook"),
 }
 ASKED = [
-    "refund", "REFUND", "fund", "re", "z", "0%", "_", "a_b", "\\", "zölle", "ÜCKERST", "退款", "申请",
+    "refund", "REFUND", "fund", "re", "z", "0%", "_", "a_b", "\\", "zölle", "überweis", "ÜCKERST", "退款", "申请",
     "handbook/refunds", "handbook", "quick brown", "quick  brown", "'", '"', "%%", "refunds#",
 ]  # fmt: skip
 
@@ -87,10 +88,11 @@ def test_what_is_filtered_first_is_found_however_much_else_matches(chunks, monke
     ("rows", "index"),
     [
         (Chunk.objects.filter(external_id__icontains="refund"), "chunk_id_trigrams"),
+        (Chunk.objects.filter(external_id__icontains="überweisung"), "chunk_id_trigrams"),
         (ChunkRevision.objects.filter(title__icontains="refund"), "revision_trigrams"),
         (ChunkRevision.objects.filter(text__icontains="refund"), "revision_trigrams"),
     ],
-    ids=["id", "title", "text"],
+    ids=["id", "id-with-umlaut", "title", "text"],
 )
 def test_there_is_an_index_for_each_question(rows, index) -> None:
     with connection.cursor() as cursor:
