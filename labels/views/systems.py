@@ -9,14 +9,14 @@ from django.views.decorators.http import require_GET, require_POST
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import page_of, sorted_by
+from evalsets.listing import filter_by, page_of, sorted_by
 from evalsets.models import EvalSet
 from judging.reckoning import as_of
 from labels.coverage import RunCoverage, UnjudgedCount
 from labels.reports import COVERAGE, coverage_of
 from labels.settling import labels_of_question
 from labels.views.questions import Cell, cell_of, current_revisions
-from pooling.models import Ranking
+from pooling.models import Ranking, Run
 from pooling.services.systems import change_family
 
 # The depths at which a run's unjudged rate is shown.
@@ -59,12 +59,25 @@ def system_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @require_GET
 @access.reader
 def system_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
+    """A system and its runs, the latest first."""
     system = get_object_or_404(evalset.systems, pk=pk)
+    runs = system.runs.all()
+    text = request.GET.get("q", "").strip()
+    if text:
+        runs = runs.filter(Q(name__icontains=text) | Q(version__icontains=text))
+    stage = filter_by(request, "stage", "Stage", Run.Stage.choices)
+    if stage.chosen:
+        runs = runs.filter(stage=stage.chosen)
+    columns = {"run": "name", "date": "date", "version": "version"}
+    page = page_of(request, sorted_by(request, runs, columns, "-date"))
     covered = COVERAGE.read(evalset)
     context = {
         "evalset": evalset,
         "system": system,
-        "rows": [(run, _rates(coverage_of(covered, run))) for run in system.runs.all()],
+        "page": page,
+        "rows": [(run, _rates(coverage_of(covered, run))) for run in page],
+        "q": text,
+        "filter": stage,
         "depths": DEPTHS,
         "as_of": as_of(covered),
     }

@@ -1,9 +1,12 @@
 """Questions, chunks, systems, runs and rankings as leads and viewers read them."""
 
+import datetime
 import uuid
+from functools import partial
 
 import pytest
 
+from evalsets.listing import page_of
 from judging.models import Assessor, Judgment
 from labels.coverage import coverage_of_runs
 from tests.conftest import add_revision, make_chunks, make_questions, make_run
@@ -132,3 +135,39 @@ def test_lead_marks_a_family_and_a_viewer_cannot(evalset, world, carol, victor, 
     run.system.refresh_from_db()
     assert run.system.family == "lexical"
     assert evalset.events.get().verb == "system-family-changed"
+
+
+@pytest.fixture
+def nightly(evalset):
+    """A system with three runs, the first the oldest; the last is of another stage."""
+    versions = ("2.0", "1.9", "1.9")
+    stages = ("reranked", "reranked", "candidates")
+    for day, (version, stage) in enumerate(zip(versions, stages, strict=True), start=1):
+        date = datetime.date(2026, 3, day)
+        make_run(evalset, f"night-{day}", {}, system="nightly", date=date, version=version, stage=stage)
+    return evalset.systems.get(name="nightly")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, ["night-3", "night-2", "night-1"]),
+        ({"sort": "date"}, ["night-1", "night-2", "night-3"]),
+        ({"sort": "-version"}, ["night-1", "night-3", "night-2"]),
+        ({"q": "1.9"}, ["night-3", "night-2"]),
+        ({"q": "NIGHT-1"}, ["night-1"]),
+        ({"stage": "candidates"}, ["night-3"]),
+        ({"stage": "context"}, []),
+    ],
+)
+def test_a_systems_runs_are_searched_filtered_and_sorted(nightly, victor, client_for, asked, found):
+    response = client_for(victor).get(nightly.get_absolute_url(), asked)
+    assert [run.name for run, _ in response.context["rows"]] == found
+    assert ("No run is like that" in response.content.decode()) == (not found)
+
+
+def test_a_systems_runs_come_in_pages(nightly, victor, client_for, monkeypatch):
+    monkeypatch.setattr("labels.views.systems.page_of", partial(page_of, per_page=2))
+    response = client_for(victor).get(nightly.get_absolute_url(), {"page": 2})
+    assert [run.name for run, _ in response.context["rows"]] == ["night-1"]
+    assert "3–3 of 3" in response.content.decode()
