@@ -129,10 +129,11 @@ def sort_header(
 ) -> dict[str, Any]:
     """A table heading that sorts the list by this column, and the other way round when it does already.
 
-    `definition` names an entry of the scores' definitions, for its "?".
+    A page that says in `sort` how it is sorted has the mark where the address says nothing, too. `definition` names an
+    entry of the scores' definitions, for its "?".
     """
     request = context["request"]
-    sort, descending = request.GET.get("sort", ""), f"-{name}"
+    sort, descending = context.get("sort", request.GET.get("sort", "")), f"-{name}"
     return {
         "request": request,
         "name": name,

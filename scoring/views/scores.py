@@ -123,13 +123,22 @@ def score_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @require_GET
 @access.reader
 def score_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
-    """One result: its averages, and every question's values, the lowest first or by ID."""
+    """One result: its averages, and every question's values.
+
+    `?sort=` a measure or `question` gives their order; else the lowest of the first measure come first.
+    """
     result = get_object_or_404(evalset.score_results.select_related("run__system", "release"), pk=pk)
     document = result.document
     text = request.GET.get("q", "").strip()
     questions = [row for row in document["questions"] if text.lower() in row["id"].lower()]
-    measure = request.GET.get("by") if request.GET.get("by") in result.measures else result.measures[0]
-    questions.sort(key=lambda row: (row["measures"][measure], row["id"]))
+    asked = request.GET.get("sort", "")
+    sort = asked if asked.removeprefix("-") in ("question", *result.measures) else result.measures[0]
+    by = sort.removeprefix("-")
+    questions.sort(key=lambda row: row["id"])
+    if by == "question":
+        questions = questions[:: -1 if sort.startswith("-") else 1]
+    else:
+        questions.sort(key=lambda row: row["measures"][by], reverse=sort.startswith("-"))
     page = page_of(request, questions)
     question_pks = dict(
         evalset.questions.filter(external_id__in=[row["id"] for row in page]).values_list("external_id", "pk")
@@ -146,7 +155,8 @@ def score_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
             for row in page
         ],
         "q": text,
-        "by": measure,
+        "sort": sort,
+        "by": by,
         "skipped": _by_reason(document["skipped"]),
         "latest": evalset.releases.first(),
         "code_is_current": result.code_version == CODE_VERSION,

@@ -177,6 +177,24 @@ def test_scores_are_sorted_by_a_measure_and_unscored_runs_stand_last(worked, eva
         assert response.content.decode().count(f'aria-sort="{direction}"') == 1
 
 
+def test_the_questions_of_a_score_are_sorted_both_ways(worked, evalset, lead) -> None:
+    lead.post(page("score-new"), {"release": 1, "measures": "Recall@3 nDCG@3", "runs_chosen": ["A"]})
+    result = evalset.score_results.get()
+    value = {row["id"]: row["measures"]["nDCG@3"] for row in result.document["questions"]}
+    for sort, by, direction, expected in (
+        ("nDCG@3", "lowest nDCG@3", "ascending", sorted(value, key=lambda id: (value[id], id))),
+        ("-nDCG@3", "highest nDCG@3", "descending", sorted(value, key=lambda id: (-value[id], id))),
+        ("question", "", "ascending", sorted(value)),
+        ("-question", "", "descending", sorted(value, reverse=True)),
+        ("nothing", "lowest Recall@3", "ascending", None),
+    ):
+        response = lead.get(result.get_absolute_url(), {"sort": sort})
+        if expected:
+            assert [row[0] for row in response.context["rows"]] == expected
+        assert f"By question{f', the {by} first' if by else ''} " in text_of(response)
+        assert response.content.decode().count(f'aria-sort="{direction}"') == 1
+
+
 def test_a_comparison_says_the_verdict_first(worked, lead) -> None:
     response = lead.post(
         page("comparison-new"), {**RULES, "measures": "nDCG@3", "a": "A", "b": "B"}, follow=True
