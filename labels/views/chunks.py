@@ -47,7 +47,10 @@ def chunk_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         chunks = chunks.filter(revision__gt=1)
     if text:
         chunks = chunks.matching(text)
-    page = page_of(request, sorted_by(request, chunks, {"id": "external_id", "revision": "revision"}, "id"))
+    columns = {"id": "external_id"}
+    if only == "revised":  # few chunks; to sort all by their revisions, all would be read
+        columns["revision"] = "revision"
+    page = page_of(request, sorted_by(request, chunks, columns, "id"))
     revisions = current_revisions(page)
     context = {
         "evalset": evalset,

@@ -78,6 +78,20 @@ def test_the_page_searches_among_what_it_lists(chunks, victor, client_for) -> No
     assert listed(q="nowhere") == []
 
 
+def test_revised_chunks_alone_are_sorted_by_revision(chunks, victor, client_for) -> None:
+    for text in ("Refunds, again.", "Refunds, a third time."):
+        add_revision(Chunk.objects.get(external_id="refunds#2"), text)
+    page, client = reverse("labels:chunk-list", args=["handbook"]), client_for(victor)
+    for only, sort, first in (
+        ("revised", "revision", "axb"),
+        ("revised", "-revision", "refunds#2"),
+        ("", "-revision", "a_b"),
+    ):
+        response = client.get(page, {"only": only, "sort": sort})
+        assert response.context["rows"][0][0].external_id == first
+        assert ("aria-sort" in response.content.decode()) == bool(only)
+
+
 def test_what_is_filtered_first_is_found_however_much_else_matches(chunks, monkeypatch) -> None:
     monkeypatch.setattr(chunk_models, "COUNTED_UP_TO", 0)
     assert len(chunks.matching("a")) <= 2
