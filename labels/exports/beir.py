@@ -12,6 +12,7 @@ from labels.exports.reading import (
     CHUNKS_AT_ONCE,
     LABELS,
     class_rows,
+    cut_passages_of,
     in_batches,
     labels_of,
     question_rows,
@@ -77,11 +78,9 @@ def _splits(release: Release) -> list[tuple[str | None, str]]:
 
 def _pairs(release: Release) -> Iterator[tuple[int, int, str]]:
     """(Chunk.id, revision, ID) of every chunk of the release, each once; cut passages are no part of the corpus."""
-    seen: set[int] = set()
-    fields = ("chunk_ids", "revisions", "external_ids", "cut_ids")
-    for rows in (question_rows(release, *fields), class_rows(release)):
+    seen = cut_passages_of(release)
+    for rows in (question_rows(release, "chunk_ids", "revisions", "external_ids"), class_rows(release)):
         for row in rows:
-            seen.update(getattr(row, "cut_ids", []))
             for chunk, revision, name in zip(row.chunk_ids, row.revisions, row.external_ids, strict=True):
                 if chunk not in seen:
                     seen.add(chunk)

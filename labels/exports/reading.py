@@ -40,13 +40,18 @@ class Label(NamedTuple):
 LABELS = ("chunk_ids", "external_ids", "grades", "model_chunk_ids", "cut_ids")
 
 
-def labels_of(row: Any) -> list[Label]:
+def labels_of(row: Any, *, with_cut: bool = False) -> list[Label]:
     """The labels of a question's row for who evaluates with them: those of cut passages are left out, since only one
     run's context holds such a text, and in qrels it would be a relevant document that no other run can return."""
     cut, by_models = set(row.cut_ids), set(row.model_chunk_ids)
     by_model = [chunk in by_models for chunk in row.chunk_ids]
     labels = map(Label._make, zip(row.chunk_ids, row.external_ids, row.grades, by_model, strict=True))
-    return [label for label in labels if label.chunk not in cut] if cut else list(labels)
+    return [label for label in labels if label.chunk not in cut] if cut and not with_cut else list(labels)
+
+
+def cut_passages_of(release: Release) -> set[int]:
+    """Chunk.id of every cut passage of the eval set, labelled or not."""
+    return set(release.evalset.chunks.exclude(cut_from=None).values_list("pk", flat=True))
 
 
 def class_rows(release: Release) -> Iterator[Any]:

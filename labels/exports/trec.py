@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from evalsets.errors import BadInput
 from evalsets.models import Chunk
-from labels.exports.reading import LABELS, class_rows, in_blocks, labels_of, question_rows
+from labels.exports.reading import LABELS, class_rows, cut_passages_of, in_blocks, labels_of, question_rows
 from labels.models import Release
 from labels.services.freezing import has_space
 from pooling.formats import MARK_OF_MODEL
@@ -77,19 +77,24 @@ def propagated_qrels(release: Release) -> Iterator[bytes]:
 
     Members that nobody judged appear too, so these are not what people said; judged members keep no grade of their
     own. For tools that know nothing of classes. An outside judge's label is marked for the whole class, and gives way
-    to any that people gave to a member.
+    to any that people gave to a member. A cut passage stands in no line, but its label counts for its class.
     """
     _refuse_what_qrels_lose(release)
     return in_blocks(_propagated(release))
 
 
 def _propagated(release: Release) -> Iterator[str]:
-    members = {chunk: row for row in class_rows(release) for chunk in row.chunk_ids}
+    cut = cut_passages_of(release)
+    members: dict[int, list[str]] = {}
+    for row in class_rows(release):
+        pairs = zip(row.chunk_ids, row.external_ids, strict=True)
+        members |= dict.fromkeys(row.chunk_ids, [name for chunk, name in pairs if chunk not in cut])
     for row in question_rows(release, "external_id", *LABELS):
         # Whether people said it, then the grade: the greatest stands.
         found: dict[str, tuple[bool, int]] = {}
-        for label in labels_of(row):
-            for name in members[label.chunk].external_ids if label.chunk in members else [label.id]:
+        for label in labels_of(row, with_cut=True):
+            itself = [] if label.chunk in cut else [label.id]
+            for name in members.get(label.chunk, itself):
                 found[name] = max((not label.by_model, label.grade), found.get(name, (False, 0)))
         yield "".join(
             f"{row.external_id} {0 if by_people else MARK_OF_MODEL} {name} {grade}\n"

@@ -23,13 +23,9 @@ from labels.settling import COLUMNS, SETTLED, SettledPair, settle_parameters
 
 QUESTIONS_AT_ONCE = 200
 
-# One row a pair of these questions, in the order of the chunk IDs' bytes. A cut passage that somebody called the same
-# content as a whole chunk is a member of their class like any other.
+# One row a pair of these questions, in the order of the chunk IDs' bytes.
 PAIRS = f"""{SETTLED}
-SELECT {COLUMNS}, c.external_id, c.revision, c.has_text, c.cut_from_id IS NOT NULL AND NOT EXISTS (
-    SELECT FROM judging_classmember own JOIN judging_classmember other USING (chunk_class_id)
-    JOIN evalsets_chunk whole ON whole.id = other.chunk_id AND whole.cut_from_id IS NULL
-    WHERE own.chunk_id = c.id)
+SELECT {COLUMNS}, c.external_id, c.revision, c.has_text, c.cut_from_id IS NOT NULL
 FROM settled JOIN evalsets_chunk c ON c.id = settled.chunk_id
 ORDER BY settled.question_id, c.external_id"""  # noqa: S608
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
+import zipfile
 
 import pytest
 
@@ -285,6 +287,21 @@ def test_by_document_a_cut_passage_counts_like_any_other_chunk_of_its_whole_chun
     asked = resolve(release, measures=["Recall@1", "P@3"], unit="document")
     rows = score_document(score_runs(release=release, runs=Run.objects.all(), asked=asked).results)["runs"]
     assert [row["measures"] for row in rows] == 2 * [{"Recall@1": 1, "P@3": pytest.approx(1 / 3)}]
+
+
+def test_no_qrels_list_a_cut_passage_and_its_class_has_its_label(evalset, packed, alice) -> None:
+    passage = cut_from("a")
+    make_class(Chunk.objects.get(external_id="a"), passage)
+    judge(Question.objects.get(), passage, 2, by=alice)
+    release = publish_release(evalset=evalset, by=None).release
+    texts = {name: b"".join(FORMATS[name].stream(release)) for name in FORMATS}
+    assert (texts["qrels"], texts["qrels-propagated"]) == (b"", b"q 0 a 2\n")
+    (record,) = map(json.loads, texts["label-jsonl"].splitlines())
+    assert (record["grades"], [one["id"] for one in record["cut_passages"]]) == ({}, [passage.external_id])
+    with zipfile.ZipFile(io.BytesIO(texts["beir"])) as archive:
+        files = {name.split("/", 1)[1]: archive.read(name).decode() for name in archive.namelist()}
+    assert files["qrels/test.tsv"] == "query-id\tcorpus-id\tscore\n"
+    assert [json.loads(line)["_id"] for line in files["corpus.jsonl"].splitlines()] == ["a"]
 
 
 def test_cut_passages_are_no_copies_of_their_chunks(evalset, packed, alice) -> None:
