@@ -88,7 +88,8 @@ def _propagated(release: Release) -> Iterator[str]:
     members: dict[int, list[str]] = {}
     for row in class_rows(release):
         pairs = zip(row.chunk_ids, row.external_ids, strict=True)
-        members |= dict.fromkeys(row.chunk_ids, [name for chunk, name in pairs if chunk not in cut])
+        names = [name for chunk, name in pairs if chunk not in cut]
+        members |= dict.fromkeys(row.chunk_ids, names)
     for row in question_rows(release, "external_id", *LABELS):
         # Whether people said it, then the grade: the greatest stands.
         found: dict[str, tuple[bool, int]] = {}
