@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.dateparse import parse_date
+from django.utils.timezone import make_aware
 
 Row = TypeVar("Row")
 
@@ -35,6 +38,20 @@ class BoundedPaginator(Paginator):
 def number_in(text: str | None) -> int:
     """The number that an address or a field says, if it says one that an ID can be; else 0, which is nobody's."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else 0
+
+
+def day_in(text: str | None) -> date | None:
+    """The day that an address says as 2026-03-31, if it says one; the last day of all, which has no next, is none."""
+    try:
+        day = parse_date(text or "")
+    except ValueError:
+        return None
+    return day if day != date.max else None
+
+
+def beginning_of(day: date) -> datetime:
+    """Its first moment, in the time zone of the pages."""
+    return make_aware(datetime.combine(day, time.min))
 
 
 class Filter(NamedTuple):
