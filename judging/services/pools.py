@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,13 @@ def measure_pool(pool: Pool) -> PoolNumbers:
     return preview_pool(specification_of(pool))
 
 
+# What a pair of a pool may be: `PooledPair.state`.
+PAIR_STATES = ("to judge", "waiting for text", "queued", "judged", "cannot be judged", "not drawn")
+
+
 @dataclass(frozen=True)
 class PooledPair:
-    """One pair of a built pool: who returned it at which rank, and what has become of it.
+    """One pair of a built pool: who returned it at which rank, and what has become of it, one of `PAIR_STATES`.
 
     `chance`: the probability with which it was drawn; None where nothing is drawn. Of pairs that were not drawn, the
     returns are not kept.
@@ -66,6 +71,11 @@ class PooledPair:
     returns: list[tuple[Run, int]]
     state: str
     chance: float | None = None
+
+    @property
+    def best_rank(self) -> float:
+        """The best at which a run returned it; infinite where the returns are not kept."""
+        return min((rank for _, rank in self.returns), default=inf)
 
 
 def pairs_of_question(pool: Pool, question: Question) -> list[PooledPair]:

@@ -15,7 +15,7 @@ from django_htmx.http import replace_url
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
-from evalsets.listing import number_in, page_of, sorted_by
+from evalsets.listing import filter_by, number_in, page_of, sorted_by, sorted_rows
 from evalsets.models import EvalSet
 from judging.pool_course import FoundRow, lines_picture
 from judging.pool_forms import PoolForm, PoolNameForm, SimulationForm, beginning, suggested_name
@@ -23,7 +23,7 @@ from judging.pool_numbers import PoolNumbers
 from judging.pool_report import POOL, has_much_to_read
 from judging.pool_tables import OVERLAP_SHOWN, chain_rows, overlap_rows, run_rows, waterfall
 from judging.reckoning import as_of
-from judging.services.pools import mending_pool, pairs_of_question, preview_pool
+from judging.services.pools import PAIR_STATES, mending_pool, pairs_of_question, preview_pool
 from judging.services.remainder import remainder_lines
 from judging.services.simulating import latest_simulation, start_simulating
 from pooling.pooled import ancestors, pair_totals
@@ -254,12 +254,23 @@ def pool_question(request: AuthedRequest, evalset: EvalSet, pk: int, question_pk
     """The pool's pairs for one question, with who returned each at which rank."""
     pool = get_object_or_404(evalset.pools.select_related("evalset"), pk=pk)
     question = get_object_or_404(evalset.questions, pk=question_pk)
-    page = page_of(request, pairs_of_question(pool, question))
-    return render(
-        request,
-        "judging/pool_question.html",
-        {"evalset": evalset, "pool": pool, "question": question, "page": page},
-    )
+    text = request.GET.get("q", "").strip()
+    state = filter_by(request, "state", "State", [(name, name) for name in PAIR_STATES])
+    pairs = [
+        pair
+        for pair in pairs_of_question(pool, question)
+        if text.lower() in pair.chunk.external_id.lower() and state.chosen in ("", pair.state)
+    ]
+    keys = {"chunk": lambda pair: pair.chunk.external_id, "rank": lambda pair: pair.best_rank}
+    context = {
+        "evalset": evalset,
+        "pool": pool,
+        "question": question,
+        "page": page_of(request, sorted_rows(request, pairs, keys, "chunk")),
+        "q": text,
+        "filter": state,
+    }
+    return render(request, "judging/pool_question.html", context)
 
 
 @require_GET

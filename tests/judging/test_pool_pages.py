@@ -475,3 +475,19 @@ def test_the_document_names_questions_by_their_id(evalset, runs) -> None:
     names = {question.pk: question.external_id for question in evalset.questions.all()}
     document = numbers_json(specification.runs, preview_pool(specification), names)
     assert [row["id"] for row in document["per_question"]] == ["q1", "q2", "q3"]
+
+
+def test_pairs_of_a_question_are_searched_filtered_and_sorted(evalset, pool, lead) -> None:
+    judge(evalset, "q1", "b", 0)
+    question = Question.objects.get(external_id="q1")
+    address = reverse("judging:pool-question", args=["handbook", pool.pk, question.pk])
+
+    def listed(**said) -> list[str]:
+        return [pair.chunk.external_id for pair in lead.get(address, said).context["page"]]
+
+    assert listed() == ["a", "b", "c"]
+    assert listed(sort="-chunk") == ["c", "b", "a"]
+    assert listed(sort="rank") == ["a", "c", "b"]
+    assert listed(state="judged") == listed(q="B") == ["b"]
+    seen = lead.get(address, {"q": "b", "state": "to judge"}).content.decode()
+    assert 'No pair of the question is like that. <a href="?">Show all</a>' in seen
