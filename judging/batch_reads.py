@@ -240,6 +240,11 @@ def assessor_rows(
     ]
 
 
+def pairs_left(batch: Batch) -> QuerySet[BatchPair]:
+    """The pairs that want a judgment still, gold pairs aside."""
+    return BatchPair.objects.ordinary().filter(OPEN, batch=batch)
+
+
 def question_rows(batch: Batch) -> QuerySet[BatchQuestion]:
     """The batch's questions in their order, gold pairs left out of each one's counts.
 

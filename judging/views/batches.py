@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput, Refused
-from evalsets.listing import page_of, sorted_by
+from evalsets.listing import filter_by, page_of, sorted_by
 from evalsets.models import EvalSet, Member
 from judging import batch_reads, batch_room
 from judging.batch_cost import Plan, batch_cost
@@ -154,15 +154,24 @@ def batch_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
     query = request.GET.get("q", "").strip()
     if query:
         questions = questions.filter(
-            Q(question__text__icontains=query) | Q(question__external_id__icontains=query)
+            Q(question__text__icontains=query)
+            | Q(question__external_id__icontains=query)
+            | Q(assigned_to__name__icontains=query)
         )
-    page = page_of(request, questions)
-    page.object_list = batch_reads.question_rows(batch).filter(pk__in=[row.pk for row in page])
+    which = filter_by(request, "which", "Which", [("left", "with pairs left"), ("done", "done")])
+    if which.chosen:
+        left = Exists(batch_reads.pairs_left(batch).filter(batch_question=OuterRef("pk")))
+        questions = questions.filter(left if which.chosen == "left" else ~left)
+    columns = {"order": "position", "question": "question__external_id"}
+    page = page_of(request, sorted_by(request, questions, columns, "order"))
+    rows = batch_reads.question_rows(batch).in_bulk([row.pk for row in page])
+    page.object_list = [rows[row.pk] for row in page]
     context = {
         **live,
         "instructions": markdown(batch.rubric.instructions),
         "page": page,
         "q": query,
+        "filter": which,
         "extend_form": ExtendForm(batch=batch),
         "i_judge_here": batch.assessors.filter(user=request.user).exists(),
     }

@@ -179,3 +179,25 @@ def test_the_page_asks_as_much_of_a_large_batch_as_of_a_small_one(evalset, carol
         return len(captured)
 
     assert statements(2, 2) == statements(40, 30) <= 40
+
+
+def test_questions_of_a_batch_are_searched_filtered_and_sorted(evalset, carol, alice, client_for):
+    batch = batch_of(evalset, {"q2": ["a", "b"], "q1": ["a"]}, by=carol, assessors=[alice])
+    for pair in batch.pairs.filter(question__external_id="q1"):
+        grade(pair, alice)
+    batch.batch_questions.filter(question__external_id="q1").update(
+        assigned_to=batch.assessors.get(user=alice)
+    )
+    client = client_for(carol)
+
+    def listed(**address) -> list[str]:
+        rows = client.get(batch.get_absolute_url(), address).context["page"]
+        return [row.question.external_id for row in rows]
+
+    order = [row.question.external_id for row in batch.batch_questions.order_by("position")]
+    assert listed() == order
+    assert (listed(sort="question"), listed(sort="-question")) == (["q1", "q2"], ["q2", "q1"])
+    assert (listed(which="left"), listed(which="done")) == (["q2"], ["q1"])
+    assert listed(q="ALICE") == ["q1"]
+    seen = client.get(batch.get_absolute_url(), {"which": "done", "q": "q2"}).content.decode()
+    assert 'No question is like that. <a href="?#questions">Show all</a>' in seen
