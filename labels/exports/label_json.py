@@ -59,22 +59,19 @@ def by_class(labels: list[Label], classes: dict[int, int]) -> list[list[str]]:
 
 def cut_passages(row: Any) -> list[dict[str, Any]]:
     """The labels of cut passages, each with its text and `cut_from`, the ID of the chunk it was cut from."""
-    wholes = Chunk.objects.filter(pk__in=row.cut_ids).values_list("pk", "cut_from__external_id")
-    cut_from = dict(wholes)
-    texts = revisions_of(list(zip(row.chunk_ids, row.revisions, strict=True)))
-    by_models = set(row.model_chunk_ids)
+    cut_from = dict(Chunk.objects.filter(pk__in=row.cut_ids).values_list("pk", "cut_from__external_id"))
+    revisions = dict(zip(row.chunk_ids, row.revisions, strict=True))
+    texts = revisions_of([(chunk, revisions[chunk]) for chunk in row.cut_ids])
     return [
         {
-            "id": name,
-            "cut_from": cut_from[chunk],
-            "text": texts[chunk, revision].text,
-            "grade": grade,
-            "from_model": chunk in by_models,
+            "id": label.id,
+            "cut_from": cut_from[label.chunk],
+            "text": texts[label.chunk, revisions[label.chunk]].text,
+            "grade": label.grade,
+            "from_model": label.by_model,
         }
-        for chunk, name, revision, grade in zip(
-            row.chunk_ids, row.external_ids, row.revisions, row.grades, strict=True
-        )
-        if chunk in cut_from
+        for label in labels_of(row, with_cut=True)
+        if label.chunk in cut_from
     ]
 
 
