@@ -93,7 +93,10 @@ def reusability_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @require_GET
 @access.reader
 def stages(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
-    """Where one system loses relevant evidence between its stages."""
+    """Where one system loses relevant evidence between its stages.
+
+    `?q=` finds questions by ID; `?sort=` a fate, or `question`, gives their order.
+    """
     release = evalset.releases.first()
     form = StagesForm(
         request.GET if request.GET.get("release") else None, evalset=evalset, initial=_one_system(evalset)
@@ -110,17 +113,30 @@ def stages(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     }
     if analysis is not None:
         document = analysis.document
-        page = page_of(request, document["questions"], per_page=25)
+        text = request.GET.get("q", "").strip()
+        questions = [row for row in document["questions"] if text.lower() in row["id"].lower()]
+        page = page_of(request, _by_fate(questions, request.GET.get("sort", "")), per_page=25)
         relevant = document["relevant"]
         context |= {
             "steps": [("relevant", "relevant, by the labels", relevant)]
             + [(step["stage"], f"left after {step['stage']}", step["left"]) for step in document["left"]],
             "page": page,
+            "q": text,
             "rows": [(row["id"], [row["fates"][fate] for fate in FATES]) for row in page],
             "lost": document["lost"][:200],
             "lost_more": max(0, len(document["lost"]) - 200),
         }
     return render(request, "scoring/stages.html", context)
+
+
+def _by_fate(questions: list[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
+    """The questions of an analysis by how many classes had that fate, or by ID; else as they are."""
+    name, falling = sort.removeprefix("-"), sort.startswith("-")
+    if name == "question":
+        return sorted(questions, key=lambda row: row["id"], reverse=falling)
+    if name in FATES:
+        return sorted(questions, key=lambda row: row["fates"][name], reverse=falling)
+    return questions
 
 
 def _one_system(evalset: EvalSet) -> dict[str, str]:

@@ -366,6 +366,26 @@ def test_reusability_and_stages(evalset, lead) -> None:
     assert "Choose one run of each system" in text_of(lead.post(page("reusability-new"), twice, follow=True))
 
 
+def test_the_questions_of_a_trace_are_searched_and_sorted(evalset, lead) -> None:
+    release_labels(evalset, {"q1": {"a": 1, "b": 1}, "q2": {"a": 1}, "r": {"a": 1, "b": 1, "c": 1}})
+    make_run(evalset, "first", {"q1": ["a"], "q2": ["a"], "r": ["a"]}, system="s", stage="candidates")
+    make_run(evalset, "second", {"q1": ["a"], "q2": [], "r": ["a"]}, system="s", stage="context")
+    sent = {"release": 1, "candidates": "first", "context": "second"}
+    lead.post(page("stages-new"), sent, follow=True)
+    address = Analysis.objects.get().get_absolute_url()
+    for asked, found in (
+        ("q=Q", ["q1", "q2"]),
+        ("sort=-question", ["r", "q2", "q1"]),
+        ("sort=-never retrieved", ["r", "q1", "q2"]),
+        ("sort=never retrieved", ["q2", "q1", "r"]),
+        ("q=q&sort=-dropped in packing", ["q2", "q1"]),
+        ("q=nowhere", []),
+    ):
+        response = lead.get(f"{address}&{asked}")
+        assert [row[0] for row in response.context["rows"]] == found
+        assert ("No question matches" in text_of(response)) == (not found)
+
+
 def test_each_question_mark_opens_a_definition_that_is_there(worked, lead) -> None:
     _release, run, _ = worked
     lead.post(page("score-new"), {**RULES, "runs_chosen": ["A", "B"]})
