@@ -73,7 +73,10 @@ def comparison_new(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 @require_GET
 @access.reader
 def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
-    """The verdict in words first, then the numbers, the pictures, and the questions to read."""
+    """The verdict in words first, then the numbers, the pictures, and the questions to read.
+
+    These are the ones that got worse, or with `?show=better` those that got better; `?q=` finds them by ID.
+    """
     comparison = get_object_or_404(
         evalset.comparisons.select_related("run_a__system", "run_b__system", "release", "raw_a", "raw_b"),
         pk=pk,
@@ -84,10 +87,13 @@ def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
     low, high = document["interval"]
     changes = [(row["id"], row["b"] - row["a"]) for row in (*better, *worse)]
     depth = depth_of(comparison.measure)
-    page = page_of(request, worse, per_page=25)
-    shown = [row["id"] for row in (*page, *better[:25])]
+    show = "better" if request.GET.get("show") == "better" else "worse"
+    text = request.GET.get("q", "").strip()
+    changed = better if show == "better" else worse
+    page = page_of(request, [row for row in changed if text.lower() in row["id"].lower()], per_page=25)
     questions = {
-        question.external_id: question for question in evalset.questions.filter(external_id__in=shown)
+        question.external_id: question
+        for question in evalset.questions.filter(external_id__in=[row["id"] for row in page])
     }
     context = {
         "evalset": evalset,
@@ -115,8 +121,10 @@ def comparison_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> Http
         "straddles": low <= 0 <= high,
         "bars": bars_picture(changes),
         "page": page,
-        "regressions": [(row, questions.get(row["id"])) for row in page],
-        "improvements": [(row, questions.get(row["id"])) for row in better[:25]],
+        "rows": [(row, questions.get(row["id"])) for row in page],
+        "show": show,
+        "q": text,
+        "tabs": [("worse", len(worse)), ("better", len(better))],
         "few": few_questions(document["n"]),
         "few_limit": FEW_QUESTIONS,
         "mend": ""

@@ -208,6 +208,24 @@ def test_a_comparison_says_the_verdict_first(worked, lead) -> None:
     assert "Make the pool that mends it" not in seen
 
 
+def test_the_questions_that_changed_are_searched_on_either_side(worked, lead) -> None:
+    lead.post(page("comparison-new"), {**RULES, "measures": "nDCG@3", "a": "A", "b": "B"}, follow=True)
+    comparison = Comparison.objects.get()
+    worse, better = (
+        [row["id"] for row in comparison.document[side]] for side in ("regressions", "improvements")
+    )
+    for asked, found in (
+        ({}, worse),
+        ({"show": "better"}, better),
+        ({"show": "better", "q": better[1].upper()}, better[1:]),
+        ({"q": better[0]}, []),
+    ):
+        response = lead.get(comparison.get_absolute_url(), asked)
+        assert [row["id"] for row, _ in response.context["rows"]] == found
+        assert ("No question that got worse matches" in text_of(response)) == (not found)
+        assert "Got worse 1 Got better 2" in text_of(response)
+
+
 def test_a_run_outside_the_pool_is_told_apart_and_mended_by_one_click(evalset, lead) -> None:
     release_labels(evalset, {"q": {"a": 1, "b": 0}})
     old, new = make_run(evalset, "old", {"q": ["a"]}), make_run(evalset, "new", {"q": ["x"]})
