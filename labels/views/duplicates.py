@@ -27,6 +27,7 @@ from labels.conflicts import label_conflicts
 from labels.models import DuplicateCandidate
 from labels.reports import COPIES
 from labels.services.duplicates import find_equal
+from labels.views.questions import current_revisions
 
 Verdict = PairVerdict.Verdict
 # So many candidates that are left to decide are counted one by one; then there are "more than" that.
@@ -208,14 +209,23 @@ def class_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
     found: ChunkClass = get_object_or_404(evalset.chunk_classes, pk=pk)
     chunks = {
         member.chunk_id: member.chunk
-        for member in found.members.select_related("chunk").order_by("chunk__external_id")
+        for member in found.members.select_related("chunk__evalset").order_by("chunk__external_id")
     }
-    texts = {text.chunk_id: text for text in ChunkRevision.objects.current().filter(chunk__in=chunks)}
+    text = request.GET.get("q", "").strip()
+    page = page_of(
+        request,
+        [chunk for chunk in chunks.values() if text.lower() in chunk.external_id.lower()],
+        per_page=20,
+    )
+    texts = current_revisions(page)
     holding = _verdicts_within(chunks)
     context = {
         "evalset": evalset,
         "found": found,
-        "members": [(chunk, texts.get(key)) for key, chunk in chunks.items()],
+        "size": len(chunks),
+        "page": page,
+        "members": [(chunk, texts.get(chunk.pk)) for chunk in page],
+        "q": text,
         "verdicts": [_without(verdict, holding, chunks) for verdict in holding],
         "conflicts": label_conflicts(evalset, within=found),
     }

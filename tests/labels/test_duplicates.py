@@ -410,3 +410,18 @@ def test_classes_are_searched_and_sorted_by_their_size(evalset, lead):
     assert sizes(sort="members") == [2, 3]
     assert sizes(q="X") == [3]
     assert "No class has such a chunk." in text(lead.get("/e/handbook/duplicates/", {"q": "z"}))
+
+
+def test_the_members_of_a_large_class_are_paged_and_searched(evalset, lead):
+    made = make_class(*make_chunks(evalset, *(f"c{number:02}" for number in range(23))))
+    address = f"/e/handbook/classes/{made.pk}/"
+
+    def shown(**asked) -> list[str]:
+        return [chunk.external_id for chunk, _ in lead.get(address, asked).context["members"]]
+
+    assert shown() == [f"c{number:02}" for number in range(20)]
+    assert shown(page=2) == ["c20", "c21", "c22"]
+    assert shown(q="C1") == [f"c{number}" for number in range(10, 20)]
+    page = text(lead.get(address, {"q": "nowhere"}))
+    assert "A class of 23 chunks" in page
+    assert "No member matches" in page
