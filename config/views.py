@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.db import InterfaceError, OperationalError
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
@@ -20,10 +21,13 @@ from evalsets import access
 from evalsets.access import AuthedRequest
 from evalsets.errors import BadInput
 from evalsets.forms import EvalSetForm
+from evalsets.listing import page_of
 from evalsets.models import EvalSet, Member
 from evalsets.services.evalsets import create_evalset
 from evalsets.storing import DISK_FAULTS, read_to_the_end
 from judging.desk import my_open_batches
+
+EVALSETS_PER_PAGE = 24
 
 
 class SignIn(auth_views.LoginView):
@@ -45,12 +49,21 @@ def my_work(request: AuthedRequest) -> HttpResponse:
     """What waits for the reader, and in which eval set."""
     memberships = Member.objects.filter(user=request.user).select_related("evalset")
     roles = {item.evalset_id: item.get_role_display() for item in memberships}
-    evalsets = [
-        {"evalset": item, "role": roles.get(item.pk, "Superuser")}
-        for item in EvalSet.objects.visible_to(request.user)
-    ]
+    visible = EvalSet.objects.visible_to(request.user)
+    if text := request.GET.get("q", "").strip():
+        visible = visible.filter(
+            Q(name__icontains=text) | Q(slug__icontains=text) | Q(description__icontains=text)
+        )
+    page = page_of(request, visible, per_page=EVALSETS_PER_PAGE)
+    evalsets = [{"evalset": item, "role": roles.get(item.pk, "Superuser")} for item in page]
     judges = any(item.role == Member.Role.ASSESSOR for item in memberships)
-    context = {"evalsets": evalsets, "work": my_open_batches(request.user), "judges": judges}
+    context = {
+        "evalsets": evalsets,
+        "page": page,
+        "q": text,
+        "work": my_open_batches(request.user),
+        "judges": judges,
+    }
     return render(request, "config/my_work.html", context)
 
 

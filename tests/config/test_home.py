@@ -47,3 +47,18 @@ def test_an_assessor_does_not_see_systems(who, sees, evalset, request, client_fo
     make_run(evalset, "secret-system", {"q1": ["c1"]})
     html = client_for(user).get("/e/handbook/").content.decode()
     assert ("secret-system" in html) == sees
+
+
+def test_eval_sets_are_searched_and_paged(evalset, carol, client_for) -> None:
+    for n in range(30):
+        other = EvalSet.objects.create(slug=f"set-{n:02}", name=f"Set {n:02}", description="Leave, pay")
+        other.members.create(user=carol, role="viewer")
+    client = client_for(carol)
+
+    def listed(**address) -> list[str]:
+        return [item["evalset"].slug for item in client.get("/", address).context["evalsets"]]
+
+    assert (len(listed()), len(listed(page="2"))) == (24, 7)
+    assert listed(q="HANDB") == ["handbook"]
+    assert len(listed(q="leave", page="2")) == 6
+    assert "No eval set of yours is called or described so." in client.get("/", {"q": "x"}).content.decode()
