@@ -15,10 +15,12 @@ from evalsets.models import EvalSet
 from judging.models import Batch
 from judging.reckoning import as_of
 from labels.agreement_definitions import DEFINITIONS, OF_COEFFICIENTS
-from labels.rated_pairs import GradedAlike
+from labels.rated_pairs import GradedAlike, RatedPair
 from labels.ratings import Array
 from labels.reports import AGREEMENT, RATED
 from labels.settling import settled_pairs
+
+Listed = list[tuple[RatedPair, list[int]]]
 
 # The size of a cell of the confusion picture, and of the room for its labels.
 CELL_WIDTH, CELL_HEIGHT, ROOM_LEFT, ROOM_ABOVE = 84, 48, 70, 44
@@ -60,7 +62,8 @@ def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     low, high = sorted(number_in(request.GET.get(name)) for name in ("low", "high"))
     read = RATED.read(evalset, batch.pk if batch else 0)
     found = (read.value or {}).get((low, high), GradedAlike())
-    page = page_of(request, found.listed)
+    text = request.GET.get("q", "").strip()
+    page = page_of(request, _named(evalset, found.listed, text) if text else found.listed)
     questions = evalset.questions.in_bulk([pair.question_id for pair, _ in page])
     chunks = evalset.chunks.in_bulk([pair.chunk_id for pair, _ in page])
     settled = {
@@ -72,6 +75,8 @@ def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "low": low,
         "high": high,
         "count": found.count,
+        "listed": len(found.listed),
+        "q": text,
         "as_of": as_of(read),
         "known": read.value is not None,
         "page": page,
@@ -87,6 +92,15 @@ def agreement_pairs(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         ],
     }
     return render(request, "labels/agreement_pairs.html", context)
+
+
+def _named(evalset: EvalSet, listed: Listed, text: str) -> Listed:
+    """Those whose question's or chunk's ID has the text in it."""
+    asked = {"external_id__icontains": text}
+    questions = evalset.questions.filter(pk__in={pair.question_id for pair, _ in listed}, **asked)
+    chunks = evalset.chunks.filter(pk__in={pair.chunk_id for pair, _ in listed}, **asked)
+    question_ids, chunk_ids = (set(found.values_list("pk", flat=True)) for found in (questions, chunks))
+    return [row for row in listed if row[0].question_id in question_ids or row[0].chunk_id in chunk_ids]
 
 
 def _batch_of(request: AuthedRequest, evalset: EvalSet) -> Batch | None:

@@ -221,6 +221,10 @@ def test_a_cell_opens_its_pairs_and_does_not_say_who(evalset, world, alice, bob,
     same = client.get(f"{PAGE}pairs/", {"low": 2, "high": 2})
     assert [chunk.external_id for _, chunk, *_ in same.context["rows"]] == ["c003"]
     assert "No pair was graded" in client.get(f"{PAGE}pairs/", {"low": "x", "high": 3}).content.decode()
+    asked = {"low": 0, "high": 2, "q": "C002"}
+    assert [str(row[1]) for row in client.get(f"{PAGE}pairs/", asked).context["rows"]] == ["c002"]
+    nothing = client.get(f"{PAGE}pairs/", {**asked, "q": "c003"}).content.decode()
+    assert 'No pair is of such a question or chunk. <a href="?low=0&amp;high=2">Show all</a>' in nothing
 
 
 def test_the_command_says_the_same_as_the_page(evalset, world, batch, alice, bob, capsys) -> None:
