@@ -20,6 +20,8 @@ from pooling.models import Ranking, Run
 
 # How deep the strips of a question's rankings go.
 STRIP_DEPTH = 10
+# A row has all that was said of a chunk.
+JUDGED_PER_PAGE = 100
 
 
 @require_GET
@@ -57,12 +59,14 @@ def question_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
 def question_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     question = get_object_or_404(evalset.questions.select_related("evalset"), pk=pk)
     settled = labels_of_question(question)
+    text = request.GET.get("q", "").strip()
     context = {
         "evalset": evalset,
         "question": question,
         "strips": ranking_strips(question, settled),
         "depth": STRIP_DEPTH,
-        "judged": judged_chunks_shown(question, settled),
+        "page": page_of(request, judged_chunks_shown(question, settled, text), per_page=JUDGED_PER_PAGE),
+        "q": text,
     }
     return render(request, "labels/question_detail.html", context)
 
@@ -106,8 +110,11 @@ def ranking_strips(question: Question, settled: dict[int, SettledPair]) -> list[
 
 def cell_of(rank: int, chunk: Chunk, settled: dict[int, SettledPair]) -> Cell:
     pair = settled.get(chunk.pk)
-    judged = pair is not None and (bool(pair.grades) or pair.label is not None)
-    return Cell(rank, chunk, pair.label if pair else None, judged)
+    return Cell(rank, chunk, pair.label if pair else None, was_judged(pair))
+
+
+def was_judged(pair: SettledPair | None) -> bool:
+    return pair is not None and (bool(pair.grades) or pair.label is not None)
 
 
 class JudgedChunk(NamedTuple):
@@ -120,9 +127,12 @@ class JudgedChunk(NamedTuple):
     by_models: list[Judgment]
 
 
-def judged_chunks_shown(question: Question, settled: dict[int, SettledPair]) -> list[JudgedChunk]:
+def judged_chunks_shown(
+    question: Question, settled: dict[int, SettledPair], text: str = ""
+) -> list[JudgedChunk]:
     """Each chunk that somebody judged for the question, best label first, with every current judgment of it.
 
+    Only those with the text in their ID, where there is one.
     What outside judges said stands beside, and brings in no chunk of its own.
     """
     judgments = (
@@ -136,7 +146,8 @@ def judged_chunks_shown(question: Question, settled: dict[int, SettledPair]) -> 
     for judgment in judgments:
         of_model = judgment.assessor.kind == Assessor.Kind.MODEL
         (by_models if of_model else by_chunk).setdefault(judgment.chunk_id, []).append(judgment)
-    chunks = question.evalset.chunks.in_bulk(by_chunk)
+    named = question.evalset.chunks.filter(external_id__icontains=text)
+    chunks = named.in_bulk(by_chunk)
     revisions = current_revisions(chunks.values())
     shown = [
         JudgedChunk(

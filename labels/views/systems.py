@@ -15,7 +15,7 @@ from judging.reckoning import as_of
 from labels.coverage import RunCoverage, UnjudgedCount
 from labels.reports import COVERAGE, coverage_of
 from labels.settling import labels_of_question
-from labels.views.questions import Cell, cell_of, current_revisions
+from labels.views.questions import Cell, cell_of, current_revisions, was_judged
 from pooling.models import Ranking, Run
 from pooling.services.systems import change_family
 
@@ -100,13 +100,21 @@ def system_family(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResp
 @access.reader
 def run_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpResponse:
     run = get_object_or_404(evalset.runs.select_related("system", "created_by"), pk=pk)
-    rankings = run.rankings.select_related("question").order_by("question__external_id")
+    rankings = run.rankings.select_related("question")
     text = request.GET.get("q", "").strip()
     if text:
         rankings = rankings.filter(
             Q(question__external_id__icontains=text) | Q(question__text__icontains=text)
         )
-    page = page_of(request, rankings)
+    which = filter_by(
+        request, "which", "Which", [("empty", "returned nothing"), ("abstained", "the system abstained")]
+    )
+    if which.chosen == "empty":
+        rankings = rankings.filter(chunk_ids=[])
+    elif which.chosen == "abstained":
+        rankings = rankings.filter(abstained=True)
+    columns = {"question": "question__external_id", "returned": "chunk_ids__len"}
+    page = page_of(request, sorted_by(request, rankings, columns, "question"))
     covered = COVERAGE.read(evalset)
     coverage = (covered.value or {}).get(run.pk)
     ranked = Ranking.objects.filter(run=run, question=OuterRef("pk"))
@@ -116,6 +124,7 @@ def run_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespons
         "page": page,
         "rows": [(ranking, len(ranking.chunk_ids)) for ranking in page],
         "q": text,
+        "filter": which,
         "as_of": as_of(covered),
         "coverage": coverage,
         "rates": list(zip(DEPTHS, _rates(coverage), strict=True)) if coverage else [],
@@ -131,17 +140,25 @@ def run_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespons
 @require_GET
 @access.reader
 def ranking_detail(request: AuthedRequest, evalset: EvalSet, pk: int, question_pk: int) -> HttpResponse:
-    """One ranking with its labels and texts, best first."""
+    """One ranking with its labels and texts, best first; all of it, or what the address asks for."""
     run = get_object_or_404(evalset.runs.select_related("system"), pk=pk)
     question = get_object_or_404(evalset.questions.select_related("evalset"), pk=question_pk)
     ranking = Ranking.objects.filter(run=run, question=question).first()
-    page = page_of(request, ranking.chunk_ids if ranking else [], per_page=20)
-    chunks = evalset.chunks.in_bulk(list(page))
-    revisions = current_revisions(chunks.values())
+    ranked = list(enumerate(ranking.chunk_ids, start=1)) if ranking else []
     settled = labels_of_question(question)
-    offset = page.start_index() if ranking and ranking.chunk_ids else 1
+    if text := request.GET.get("q", "").strip():
+        named = evalset.chunks.filter(pk__in=[key for _, key in ranked], external_id__icontains=text)
+        found = set(named.values_list("pk", flat=True))
+        ranked = [(rank, key) for rank, key in ranked if key in found]
+    which = filter_by(request, "which", "Which", [("judged", "judged"), ("unjudged", "unjudged")])
+    if which.chosen:
+        judged = which.chosen == "judged"
+        ranked = [(rank, key) for rank, key in ranked if was_judged(settled.get(key)) == judged]
+    page = page_of(request, ranked, per_page=20)
+    chunks = evalset.chunks.in_bulk([key for _, key in page])
+    revisions = current_revisions(chunks.values())
     rows = []
-    for rank, chunk_id in enumerate(page, start=offset):
+    for rank, chunk_id in page:
         cell: Cell = cell_of(rank, chunks[chunk_id], settled)
         score = ranking.scores[rank - 1] if ranking and ranking.scores else None
         rows.append((cell, revisions.get(chunk_id), score))
@@ -152,5 +169,7 @@ def ranking_detail(request: AuthedRequest, evalset: EvalSet, pk: int, question_p
         "ranking": ranking,
         "page": page,
         "rows": rows,
+        "q": text,
+        "filter": which,
     }
     return render(request, "labels/ranking_detail.html", context)

@@ -262,7 +262,7 @@ def test_what_was_taken_back_is_no_word_on_the_pair_anywhere(contested, evalset,
     lines = b"".join(cannot_judge_csv(release)).decode().splitlines()[1:]
     assert lines == ["q1,c1,contested,,,,,3 0"]
     page = client_for(carol).get(question.get_absolute_url())
-    [judged] = [item for item in page.context["judged"] if item.chunk == chunk]
+    [judged] = [item for item in page.context["page"] if item.chunk == chunk]
     assert {judgment.source for judgment in judged.judgments} == {"desk"}
 
 

@@ -149,7 +149,7 @@ def test_pages_of_questions_and_chunks_do_not_call_it_judged(world, victor, caro
     client = client_for(victor)
     q2, c5 = evalset.questions.get(external_id="q2"), evalset.chunks.get(external_id="c5")
     a_model_grades_everything(evalset)
-    judged = client.get(f"/e/handbook/questions/{q2.pk}/").context["judged"]
+    judged = client.get(f"/e/handbook/questions/{q2.pk}/").context["page"]
     assert [(str(item.chunk), len(item.judgments), len(item.by_models)) for item in judged] == [("c2", 1, 3)]
     assert client.get(f"/e/handbook/chunks/{c5.pk}/").context["grades"] == []
     c2, q1 = evalset.chunks.get(external_id="c2"), evalset.questions.get(external_id="q1")

@@ -171,3 +171,49 @@ def test_a_systems_runs_come_in_pages(nightly, victor, client_for, monkeypatch):
     response = client_for(victor).get(nightly.get_absolute_url(), {"page": 2})
     assert [run.name for run, _ in response.context["rows"]] == ["night-1"]
     assert "3–3 of 3" in response.content.decode()
+
+
+def test_rankings_of_a_run_are_searched_filtered_and_sorted(evalset, world, victor, client_for):
+    _, q2, run = world
+    run.rankings.filter(question=q2).update(abstained=True)
+    client = client_for(victor)
+
+    def listed(**address) -> list[str]:
+        page = client.get(run.get_absolute_url(), address).context["page"]
+        return [ranking.question.external_id for ranking in page]
+
+    assert listed() == listed(sort="-returned") == ["q1", "q2"]
+    assert listed(sort="-question") == listed(sort="returned") == ["q2", "q1"]
+    assert listed(q="Q1") == ["q1"]
+    assert listed(which="empty") == listed(which="abstained") == ["q2"]
+    page = client.get(run.get_absolute_url(), {"which": "empty", "q": "q1"}).content.decode()
+    assert 'No ranking is like that. <a href="?">Show all</a>' in page
+
+
+def test_a_ranking_is_searched_and_filtered_and_keeps_its_ranks(evalset, world, victor, client_for):
+    q1, _, run = world
+    judge(evalset, q1, "c2", 0)
+    client, address = client_for(victor), f"/e/handbook/runs/{run.pk}/questions/{q1.pk}/"
+
+    def listed(**asked) -> list[tuple[int, float]]:
+        return [(cell.rank, score) for cell, _, score in client.get(address, asked).context["rows"]]
+
+    assert listed(q="C3") == [(3, 1.0)]
+    assert listed(which="judged") == [(2, 2.0)]
+    assert listed(which="unjudged") == [(1, 3.0), (3, 1.0)]
+    page = client.get(address, {"which": "judged", "q": "c3"}).content.decode()
+    assert 'No chunk of the ranking is like that. <a href="?">Show all</a>' in page
+
+
+def test_judged_chunks_of_a_question_are_paged_and_searched(evalset, world, victor, client_for):
+    q1, _, _ = world
+    judge(evalset, q1, "c1", 3)
+    for chunk in make_chunks(evalset, *(f"x{n:03}" for n in range(100)), text=False):
+        judge(evalset, q1, chunk.external_id, 0)
+    client, address = client_for(victor), f"/e/handbook/questions/{q1.pk}/"
+    first, second = (client.get(address, {"page": n}).context["page"] for n in (1, 2))
+    assert [item.chunk.external_id for item in (first[0], *second)] == ["c1", "x099"]
+    assert [item.chunk.external_id for item in client.get(address, {"q": "X01"}).context["page"]] == [
+        f"x01{n}" for n in range(10)
+    ]
+    assert "No chunk with that in its ID was judged" in client.get(address, {"q": "c2"}).content.decode()
