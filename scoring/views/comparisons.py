@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
-from evalsets.listing import page_of, sorted_by
+from evalsets.listing import filter_by, page_of, sorted_by
 from evalsets.models import EvalSet
 from scoring.comparison import FEW_QUESTIONS, few_questions, resolution
 from scoring.forms import CompareForm
@@ -27,6 +27,8 @@ VERDICTS = {
     "uninterpretable": ("This is not a difference in quality.", "verdict-no"),
     "relabel": ("Nothing may be compared yet.", "verdict-no"),
 }
+#: The comparisons of so many of the latest releases can be listed by themselves.
+MOST_RELEASES = 50
 #: How deep both rankings of a question are shown where the measure looks at all of them.
 SHOWN_DEPTH = 20
 
@@ -39,6 +41,10 @@ def comparison_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     text = request.GET.get("q", "").strip()
     if text:
         made = made.filter(run_a__name__icontains=text) | made.filter(run_b__name__icontains=text)
+    numbers = evalset.releases.values_list("number", flat=True)[:MOST_RELEASES]
+    on = filter_by(request, "on", "Release", [(str(number), f"Release {number}") for number in numbers])
+    if on.chosen:
+        made = made.filter(release__number=int(on.chosen))
     columns = {"measure": "measure", "release": "release__number", "when": "created_at"}
     latest = list(evalset.runs.latest_of_each_system())
     release = evalset.releases.first()
@@ -57,6 +63,7 @@ def comparison_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         "form": form,
         "page": page_of(request, sorted_by(request, made, columns, "-when")),
         "q": text,
+        "filter": on,
         "releases": evalset.releases.exists(),
         "runs": len(latest),
     }

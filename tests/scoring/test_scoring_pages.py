@@ -208,6 +208,16 @@ def test_a_comparison_says_the_verdict_first(worked, lead) -> None:
     assert "Make the pool that mends it" not in seen
 
 
+def test_comparisons_are_filtered_by_release(worked, evalset, lead) -> None:
+    lead.post(page("comparison-new"), {**RULES, "measures": "nDCG@3", "a": "A", "b": "B"}, follow=True)
+    release_labels(evalset, {"refund": {"new": 1}})
+    for on, count in (("1", 1), ("2", 0), ("77", 1)):
+        response = lead.get(page("comparison-list"), {"on": on})
+        assert len(response.context["page"]) == count
+        assert ("No comparison is like that" in text_of(response)) == (not count)
+        assert 'role="search"' in response.content.decode()
+
+
 def test_the_questions_that_changed_are_searched_on_either_side(worked, lead) -> None:
     lead.post(page("comparison-new"), {**RULES, "measures": "nDCG@3", "a": "A", "b": "B"}, follow=True)
     comparison = Comparison.objects.get()
@@ -307,9 +317,7 @@ def test_unjudged_entries_are_open_rings_side_by_side(evalset, lead) -> None:
 def test_the_log_is_listed_and_searched(worked, lead) -> None:
     lead.post(page("comparison-new"), {**RULES, "a": "A", "b": "B"})
     assert "A → B" in text_of(lead.get(page("comparison-list")))
-    assert "No comparison of a run that matches “zzz”." in text_of(
-        lead.get(page("comparison-list") + "?q=zzz")
-    )
+    assert "No comparison is like that." in text_of(lead.get(page("comparison-list") + "?q=zzz"))
 
 
 def test_what_cannot_be_compared_says_why(worked, evalset, lead) -> None:
