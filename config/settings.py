@@ -146,6 +146,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "evalsets.middleware.no_nul_in_addresses",
     "evalsets.middleware.reader_time_zone",
     "evalsets.middleware.back_after_sign_in",
     "evalsets.middleware.forms_address",

@@ -8,6 +8,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render, resolve_url
 from django.template.defaultfilters import filesizeformat
@@ -32,6 +33,17 @@ def upload_limit(get_response: GetResponse) -> GetResponse:
             if request.path.startswith("/api/"):
                 return problem(413, "You sent {size}; the limit is {limit}.".format(**context))
             return render(request, "413.html", context, status=413)
+        return get_response(request)
+
+    return middleware
+
+
+def no_nul_in_addresses(get_response: GetResponse) -> GetResponse:
+    """Refuse a page's address with a NUL in it, which no text in the database can hold. The API refuses by itself."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if "%00" in request.META["QUERY_STRING"] and not request.path.startswith("/api/"):
+            raise BadRequest("The address has a NUL character (%00) in it, which no text here can hold.")
         return get_response(request)
 
     return middleware
