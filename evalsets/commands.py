@@ -103,6 +103,13 @@ def add_yes(parser: CommandParser) -> None:
     parser.add_argument("--yes", action="store_true", help="Do not ask before what cannot be undone.")
 
 
+def add_runs(parser: CommandParser, help: str, *, metavar: str = "RUN") -> None:
+    """Add `--run`, which takes several and may be given several times, as the option `runs`."""
+    parser.add_argument(
+        "--run", dest="runs", nargs="+", action="extend", required=True, metavar=metavar, help=help
+    )
+
+
 def add_by(parser: CommandParser) -> None:
     """Add whose act it is; `lead_of` finds them."""
     parser.add_argument("--by", metavar="USER", help="The lead who is recorded as having done it.")

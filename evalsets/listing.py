@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -82,7 +82,7 @@ def sorted_by(
     `columns` maps the names that an address may say to fields; anything else gives `default`. Rows that compare
     equal come in the order of their keys, so that paging neither repeats nor loses one.
     """
-    name, direction = _sort_in(request, columns, default)
+    name, direction = sort_in(request, columns, default)
     return rows.order_by(direction + columns[name], f"{direction}pk")
 
 
@@ -90,12 +90,12 @@ def sorted_rows(
     request: HttpRequest, rows: Iterable[Row], keys: Mapping[str, Callable[[Row], Any]], default: str
 ) -> list[Row]:
     """`sorted_by` for rows that are read already; `keys` says what of a row is compared. Equal rows stay in order."""
-    name, direction = _sort_in(request, keys, default)
+    name, direction = sort_in(request, keys, default)
     return sorted(rows, key=keys[name], reverse=direction == "-")
 
 
-def _sort_in(request: HttpRequest, names: Mapping[str, Any], default: str) -> tuple[str, str]:
-    """The name that the address sorts by, and "-" where downwards."""
+def sort_in(request: HttpRequest, names: Container[str], default: str) -> tuple[str, str]:
+    """Which of `names` the address sorts by, else `default`, and "-" where downwards."""
     asked = request.GET.get("sort", "")
     sort = asked if asked.removeprefix("-") in names else default
     name = sort.removeprefix("-")

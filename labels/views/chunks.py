@@ -39,7 +39,9 @@ def chunk_list(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
     # Who looks for a cut passage by its ID finds it among all; else the list is the corpus.
     passages = evalset.chunks.exclude(cut_from=None)
     chunks = (
-        passages if only == "cut" or passages.filter(external_id=text).exists() else evalset.chunks.whole()
+        passages
+        if only == "cut" or (text and passages.filter(external_id=text).exists())
+        else evalset.chunks.whole()
     )
     if only == "waiting":
         chunks = chunks.filter(has_text=False)

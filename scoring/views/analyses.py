@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
-from evalsets.listing import number_in, page_of
+from evalsets.listing import number_in, page_of, sort_in
 from evalsets.models import EvalSet
 from scoring.forms import ReusabilityForm, StagesForm
 from scoring.models import Analysis, ScoreResult
@@ -115,7 +115,11 @@ def stages(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
         document = analysis.document
         text = request.GET.get("q", "").strip()
         questions = [row for row in document["questions"] if text.lower() in row["id"].lower()]
-        page = page_of(request, _by_fate(questions, request.GET.get("sort", "")), per_page=25)
+        by, direction = sort_in(request, ("question", *FATES), "question")
+        questions.sort(
+            key=lambda row: row["id"] if by == "question" else row["fates"][by], reverse=direction == "-"
+        )
+        page = page_of(request, questions, per_page=25)
         relevant = document["relevant"]
         context |= {
             "steps": [("relevant", "relevant, by the labels", relevant)]
@@ -127,16 +131,6 @@ def stages(request: AuthedRequest, evalset: EvalSet) -> HttpResponse:
             "lost_more": max(0, len(document["lost"]) - 200),
         }
     return render(request, "scoring/stages.html", context)
-
-
-def _by_fate(questions: list[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
-    """The questions of an analysis by how many classes had that fate, or by ID; else as they are."""
-    name, falling = sort.removeprefix("-"), sort.startswith("-")
-    if name == "question":
-        return sorted(questions, key=lambda row: row["id"], reverse=falling)
-    if name in FATES:
-        return sorted(questions, key=lambda row: row["fates"][name], reverse=falling)
-    return questions
 
 
 def _one_system(evalset: EvalSet) -> dict[str, str]:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from evalsets import access
 from evalsets.access import AuthedRequest
-from evalsets.listing import page_of
+from evalsets.listing import page_of, sort_in
 from evalsets.models import EvalSet
 from pooling.formats import defused
 from pooling.models import Run
@@ -131,14 +131,11 @@ def score_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
     document = result.document
     text = request.GET.get("q", "").strip()
     questions = [row for row in document["questions"] if text.lower() in row["id"].lower()]
-    asked = request.GET.get("sort", "")
-    sort = asked if asked.removeprefix("-") in ("question", *result.measures) else result.measures[0]
-    by = sort.removeprefix("-")
+    by, direction = sort_in(request, ("question", *result.measures), result.measures[0])
     questions.sort(key=lambda row: row["id"])
-    if by == "question":
-        questions = questions[:: -1 if sort.startswith("-") else 1]
-    else:
-        questions.sort(key=lambda row: row["measures"][by], reverse=sort.startswith("-"))
+    questions.sort(
+        key=lambda row: row["id"] if by == "question" else row["measures"][by], reverse=direction == "-"
+    )
     page = page_of(request, questions)
     question_pks = dict(
         evalset.questions.filter(external_id__in=[row["id"] for row in page]).values_list("external_id", "pk")
@@ -155,7 +152,7 @@ def score_detail(request: AuthedRequest, evalset: EvalSet, pk: int) -> HttpRespo
             for row in page
         ],
         "q": text,
-        "sort": sort,
+        "sort": f"{direction}{by}",
         "by": by,
         "skipped": _by_reason(document["skipped"]),
         "latest": evalset.releases.first(),

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset, find_user
+from evalsets.commands import FairpoolCommand, add_runs, find_evalset, find_user
 from evalsets.progress import terminal_progress
 from evalsets.templatetags.fairpool import duration, percent
 from judging.pool_tables import LABELS
@@ -27,14 +27,10 @@ class Command(FairpoolCommand):
         parser.add_argument(
             "name", metavar="NAME", nargs="?", default="", help="The pool's name; not for --preview."
         )
-        parser.add_argument(
-            "--run",
-            dest="runs",
+        add_runs(
+            parser,
+            "Runs, or systems for their latest runs, each with the depth it is cut at.",
             metavar="RUN[:K]",
-            nargs="+",
-            action="extend",
-            required=True,
-            help="Runs, or systems for their latest runs, each with the depth it is cut at.",
         )
         parser.add_argument("--k", type=int, metavar="K", help="The depth of the runs that come without one.")
         parser.add_argument("--strategy", default="depth", choices=list(STRATEGIES), help="Default: depth.")

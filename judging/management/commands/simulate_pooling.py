@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset, make_tables
+from evalsets.commands import FairpoolCommand, add_runs, find_evalset, make_tables
 from evalsets.errors import BadInput
 from evalsets.progress import terminal_progress
 from judging.services.simulating import refuse_nothing_to_find, simulate_evalset
@@ -28,14 +28,10 @@ class Command(FairpoolCommand):
         labels = parser.add_mutually_exclusive_group(required=True)
         labels.add_argument("--qrels", metavar="FILE", help="The labels, in any format of import_qrels.")
         labels.add_argument("--evalset", metavar="SLUG", help="The eval set whose own labels are taken.")
-        parser.add_argument(
-            "--run",
-            dest="runs",
-            nargs="+",
-            action="extend",
-            required=True,
+        add_runs(
+            parser,
+            "Runs, in any format of import_run; with --evalset their names, a system's for its latest run.",
             metavar="FILE",
-            help="Runs, in any format of import_run; with --evalset their names, a system's for its latest run.",
         )
         parser.add_argument(
             "--strategy",

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import EXIT_NO, FairpoolCommand, find_evalset, lead_of
+from evalsets.commands import EXIT_NO, FairpoolCommand, add_runs, find_evalset, lead_of
 from evalsets.progress import terminal_progress
 from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release, find_runs
@@ -26,14 +26,8 @@ class Command(FairpoolCommand):
         super().add_arguments(parser)
         parser.add_argument("slug", metavar="SLUG", help="The eval set's short name.")
         add_rules(parser, unit=False)
-        parser.add_argument(
-            "--run",
-            dest="runs",
-            nargs="+",
-            action="extend",
-            required=True,
-            metavar="RUN",
-            help="One run of each system, two systems at least; a system's name means its latest run.",
+        add_runs(
+            parser, "One run of each system, two systems at least; a system's name means its latest run."
         )
 
     def perform(self, **options: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset, lead_of
+from evalsets.commands import FairpoolCommand, add_runs, find_evalset, lead_of
 from evalsets.progress import terminal_progress
 from labels.models import labels_of_models_in_words
 from labels.services.finding import find_release, find_runs
@@ -25,15 +25,7 @@ class Command(FairpoolCommand):
         super().add_arguments(parser)
         parser.add_argument("slug", metavar="SLUG", help="The eval set's short name.")
         add_rules(parser)
-        parser.add_argument(
-            "--run",
-            dest="runs",
-            nargs="+",
-            action="extend",
-            required=True,
-            metavar="RUN",
-            help="Runs to score; a system's name means its latest run.",
-        )
+        add_runs(parser, "Runs to score; a system's name means its latest run.")
         parser.add_argument(
             "--policy",
             choices=Policy.values,

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evalsets.commands import FairpoolCommand, find_evalset, lead_of
+from evalsets.commands import FairpoolCommand, add_runs, find_evalset, lead_of
 from evalsets.errors import BadInput
 from evalsets.models import Question, User
 from evalsets.progress import terminal_progress
@@ -33,15 +33,7 @@ class Command(FairpoolCommand):
         parser.add_argument(
             "--baseline", required=True, metavar="RUN", help="A run; a system's name means its latest run."
         )
-        parser.add_argument(
-            "--run",
-            dest="runs",
-            nargs="+",
-            action="extend",
-            required=True,
-            metavar="RUN",
-            help="The runs that are compared with it.",
-        )
+        add_runs(parser, "The runs that are compared with it.")
         add_rules(parser)
         parser.add_argument(
             "--confirm",
